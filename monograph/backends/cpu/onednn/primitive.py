@@ -1,0 +1,177 @@
+"""A ready oneDNN primitive and what native code needs to execute it.
+
+A `Kernel` is the dear part, code that oneDNN generated for one set of arguments; kernels are
+cached and shared. A `Primitive` is one use of a kernel in a program: it adds memory objects, whose
+pointers are set before each execution, and the C array that names them. Workspace is an ordinary
+operand called `scratchpad`, present only where it is needed, so that the caller plans its memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_char_p, c_int, c_void_p
+from dataclasses import dataclass
+
+from .descriptor import DATA_TYPES, MemoryDescriptor, copy_descriptor
+from .library import Library
+
+SCRATCHPAD_MODE_USER = 1
+FPMATH_STRICT = 0
+QUERY_IMPLEMENTATION = 8
+QUERY_SCRATCHPAD = 136
+
+ARGUMENT_SRC = 1
+ARGUMENT_DST = 17
+ARGUMENT_WEIGHTS = 33
+ARGUMENT_BIAS = 41
+ARGUMENT_SCRATCHPAD = 80
+ARGUMENT_DIFF_SRC = 129
+ARGUMENT_DIFF_DST = 145
+ARGUMENT_DIFF_WEIGHTS = 161
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One argument of a primitive: its name here, its number in oneDNN, its layout."""
+
+    name: str
+    argument: int
+    descriptor: MemoryDescriptor
+
+
+class ExecArgument(ctypes.Structure):
+    """The C struct `dnnl_exec_arg_t`."""
+
+    _fields_ = [("argument", c_int), ("memory", c_void_p)]
+
+
+class Kernel:
+    """A `dnnl_primitive_t`, made from a primitive descriptor that this object consumes."""
+
+    def __init__(
+        self, library: Library, descriptor: int, operands: Sequence[Operand], flops: int
+    ) -> None:
+        self.library = library
+        self.flops = flops
+        self.implementation = implementation_name(library, descriptor)
+        self.operands = (*operands, *_scratchpad(library, descriptor))
+        try:
+            self.handle = library.create("dnnl_primitive_create", descriptor)
+        finally:
+            library.call("dnnl_primitive_desc_destroy", descriptor)
+        destroy = library.functions.dnnl_primitive_destroy
+        weakref.finalize(self, destroy, self.handle).atexit = False
+
+    def descriptor(self, operand: str) -> MemoryDescriptor:
+        """The layout of the operand of this name."""
+        return next(each.descriptor for each in self.operands if each.name == operand)
+
+
+class Primitive:
+    """One use of a kernel, with memory objects of its own."""
+
+    def __init__(self, kernel: Kernel, weights_descriptor: MemoryDescriptor | None = None) -> None:
+        library = kernel.library
+        self.kernel = kernel
+        self.weights_descriptor = weights_descriptor
+        self.handle = kernel.handle
+        self.stream = library.stream
+        self.implementation = kernel.implementation
+        self.flops = kernel.flops
+        self.operands = tuple(each.name for each in kernel.operands)
+        self.argument_ids = tuple(each.argument for each in kernel.operands)
+        self.operand_bytes = tuple(each.descriptor.bytes for each in kernel.operands)
+        self.memories = _create_memories(library, kernel.operands)
+        arguments = map(ExecArgument, self.argument_ids, self.memories)
+        self._exec_arguments = (ExecArgument * len(self.memories))(*arguments)
+        self.exec_args_address = ctypes.addressof(self._exec_arguments)
+        destroy = library.functions.dnnl_memory_destroy
+        weakref.finalize(self, _destroy_all, destroy, self.memories).atexit = False
+
+    def __repr__(self) -> str:
+        return f"Primitive({self.implementation}, {', '.join(self.operands)})"
+
+    def bytes_of(self, operand: str) -> int:
+        """How many bytes the operand of this name takes, 0 if there is none."""
+        sizes = dict(zip(self.operands, self.operand_bytes))
+        return sizes.get(operand, 0)
+
+    def run(self, pointers: Sequence[int]) -> None:
+        """Execute on these addresses, one for each of `operands`, and wait."""
+        library = self.kernel.library
+        for memory, pointer in zip(self.memories, pointers, strict=True):
+            library.call("dnnl_memory_set_data_handle", memory, pointer)
+        count = len(self.memories)
+        execute = "dnnl_primitive_execute"
+        library.call(execute, self.handle, self.stream, count, self.exec_args_address)
+        library.call("dnnl_stream_wait", self.stream)
+
+
+@contextmanager
+def attributes(library: Library, accumulate_dtype: str | None = None) -> Iterator[int]:
+    """Attributes of all primitives here: the caller's workspace, strict arithmetic.
+
+    With `accumulate_dtype` the result is added to what the destination holds.
+    """
+    attribute = library.create("dnnl_primitive_attr_create")
+    try:
+        library.call("dnnl_primitive_attr_set_scratchpad_mode", attribute, SCRATCHPAD_MODE_USER)
+        library.call("dnnl_primitive_attr_set_fpmath_mode", attribute, FPMATH_STRICT)
+        if accumulate_dtype is not None:
+            _append_sum(library, attribute, DATA_TYPES[accumulate_dtype])
+        yield attribute
+    finally:
+        library.call("dnnl_primitive_attr_destroy", attribute)
+
+
+def implementation_name(library: Library, descriptor: int) -> str:
+    """What oneDNN calls the code behind a primitive descriptor, such as `brg:avx512_core`."""
+    name = c_char_p()
+    query = "dnnl_primitive_desc_query"
+    library.call(query, descriptor, QUERY_IMPLEMENTATION, 0, byref(name))
+    return (name.value or b"").decode()
+
+
+def make_kernel(
+    library: Library, descriptor: int, operands: Sequence[Operand], flops: int
+) -> Kernel | None:
+    """The kernel of a primitive descriptor; None where there is none or only reference code."""
+    if not descriptor:
+        return None
+    if implementation_name(library, descriptor).startswith("ref"):
+        library.call("dnnl_primitive_desc_destroy", descriptor)
+        return None
+    return Kernel(library, descriptor, operands, flops)
+
+
+def _append_sum(library: Library, attribute: int, data_type: int) -> None:
+    operations = library.create("dnnl_post_ops_create")
+    try:
+        library.call("dnnl_post_ops_append_sum", operations, 1.0, 0, data_type)
+        library.call("dnnl_primitive_attr_set_post_ops", attribute, operations)
+    finally:
+        library.call("dnnl_post_ops_destroy", operations)
+
+
+def _scratchpad(library: Library, descriptor: int) -> tuple[Operand, ...]:
+    """The workspace operand, or nothing where no workspace is needed."""
+    borrowed = library.functions.dnnl_primitive_desc_query_md(descriptor, QUERY_SCRATCHPAD, 0)
+    if not borrowed:
+        return ()
+    layout = copy_descriptor(library, borrowed, ())
+    return (Operand("scratchpad", ARGUMENT_SCRATCHPAD, layout),) if layout.bytes else ()
+
+
+def _create_memories(library: Library, operands: Sequence[Operand]) -> tuple[int, ...]:
+    """Memory objects without memory: the executor gives each its pointer."""
+    descriptors = (each.descriptor.handle for each in operands)
+    create = "dnnl_memory_create"
+    return tuple(library.create(create, handle, library.engine, None) for handle in descriptors)
+
+
+def _destroy_all(destroy: Callable[[int], object], memories: tuple[int, ...]) -> None:
+    for memory in memories:
+        destroy(memory)

@@ -1,0 +1,1 @@
+"""The `monograph` command: `monograph doctor` and `monograph demo`."""

@@ -1,0 +1,124 @@
+"""`monograph demo`: trains a small convolutional network on the digits that ship with the package.
+
+It uses the public interface only and reads as a PyTorch program would. It prints the accuracy on
+images not trained on, the images trained per second, and what was compiled on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+import monograph as mg
+import monograph.nn.functional as F
+from monograph import nn
+from monograph.cli.progress import Progress
+from monograph.data import DataLoader, TensorDataset, load_digits
+
+STEPS_BETWEEN_NOTES = 20  # reading the loss waits for the step, so it is not read every time
+
+
+class DigitNet(nn.Module):
+    """Two blocks of convolution, batch norm, ReLU and pooling; dropout; a linear classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, kernel_size=3, padding=1)
+        self.norm1 = nn.BatchNorm2d(16)
+        self.conv2 = nn.Conv2d(16, 32, kernel_size=3, padding=1)
+        self.norm2 = nn.BatchNorm2d(32)
+        self.dropout = nn.Dropout(0.25)
+        self.classify = nn.Linear(32 * 7 * 7, 10)
+
+    def forward(self, x: Any) -> Any:  # [N, 1, 28, 28]
+        x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)  # [N, 16, 14, 14]
+        x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)  # [N, 32, 7, 7]
+        return self.classify(self.dropout(x.flatten(1)))  # [N, 10]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epochs", type=int, default=3, help="passes over the data (3)")
+    parser.add_argument("--batch-size", type=int, default=128, help="images per step (128)")
+    parser.add_argument("--lr", type=float, default=2e-3, help="learning rate of Adam (0.002)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of weights and shuffling (0)")
+    parser.add_argument("--limit", type=int, default=None, help="use only so many training images")
+    parser.add_argument("--backend", default=None, help="cpu, cuda or reference (the setting's)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    backend = arguments.backend or mg.config.backend
+    with mg.config.override(backend=backend):
+        return train(arguments)
+
+
+def train(arguments: argparse.Namespace) -> int:
+    mg.manual_seed(arguments.seed)
+    mg.stats.reset()
+    training, testing = digits("train", arguments.limit), digits("test", arguments.limit)
+    loader = DataLoader(
+        training, arguments.batch_size, shuffle=True, drop_last=True, generator=arguments.seed
+    )
+    model = DigitNet()
+    optimizer = mg.optim.Adam(model.parameters(), lr=arguments.lr)
+
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(training)} digits, {count} parameters, backend {mg.config.backend}")
+    for epoch in range(1, arguments.epochs + 1):
+        started = time.perf_counter()
+        loss = train_epoch(model, optimizer, loader, label=f"epoch {epoch}/{arguments.epochs}")
+        seconds = time.perf_counter() - started
+        images = len(loader) * arguments.batch_size
+        print(
+            f"epoch {epoch}: loss {loss:.4f}, "
+            f"accuracy {accuracy(model, testing, arguments.batch_size):.2%}, "
+            f"{images / seconds:,.0f} images/s{' (with compiling)' if epoch == 1 else ''}"
+        )
+    print_statistics()
+    return 0
+
+
+def digits(split: Any, limit: int | None) -> TensorDataset:
+    """One split of the digits, as float images [N, 1, 28, 28] around zero and int64 labels [N]."""
+    images, labels = load_digits(split)
+    images, labels = images[:limit], labels[:limit]
+    pixels = (images[:, None].astype(np.float32) / 255 - 0.1307) / 0.3081  # MNIST's mean and spread
+    return TensorDataset(pixels, labels.astype(np.int64))
+
+
+def train_epoch(model: DigitNet, optimizer: Any, loader: DataLoader, label: str) -> float:
+    """One pass over the data; returns the loss of its last step."""
+    model.train()
+    progress = Progress(loader, len(loader), label)
+    loss = None
+    for step, (images, labels) in enumerate(progress):
+        loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % STEPS_BETWEEN_NOTES == 0:
+            progress.note = f"loss {loss.item():.4f}"
+    if loss is None:
+        raise SystemExit("the data holds less than one batch: use a smaller --batch-size")
+    return float(loss.item())
+
+
+def accuracy(model: DigitNet, dataset: TensorDataset, batch_size: int) -> float:
+    model.eval()
+    correct = 0
+    with mg.no_grad():
+        for images, labels in DataLoader(dataset, batch_size):
+            correct += int((model(images).argmax(dim=1) == labels).sum().item())
+    return correct / len(dataset)
+
+
+def print_statistics() -> None:
+    stats = mg.stats()
+    print(
+        f"recorded {stats.recorded} operators in {stats.flushes} flushes: "
+        f"{stats.compilations} programs compiled, {stats.programs_from_disk} read from disk, "
+        f"{stats.interpreted} flushes interpreted"
+    )
+    print(f"launched {stats.launches} programs, arena {stats.arena_bytes / 1e6:.1f} MB")

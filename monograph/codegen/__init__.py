@@ -1,0 +1,1 @@
+"""Kernels to text: the kernel form, and its emitters for LLVM and Triton."""

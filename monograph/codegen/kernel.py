@@ -1,0 +1,173 @@
+"""The kernel: what the compiler hands to a backend, free of any machine's details.
+
+A kernel is a loop nest. Its `outer` axes are independent and may run in parallel. For each outer
+point the `stages` run in order; a stage loops over its own `axes`, accumulates `reductions` into
+one number per outer point, and performs `stores`. A later stage may use an earlier stage's result
+(`Result`), so a row is read from memory once and stays in cache: softmax and layer norm are one
+kernel. A reduction over the outer axes is `privatised`: chunk p of the outer domain accumulates
+into row p of `partials`, and `combine` sums the rows afterwards, so that the result does not
+depend on the number of threads.
+
+Values inside a stage are `Value` expressions, a graph of loads, index arithmetic and scalar
+functions. Equal values are one object within a kernel, so emitters memoise by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.dtypes import DType
+from ..ir.index import Expr, Guard, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """One scalar value of the body; see the subclasses."""
+
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Value):
+    """A number known at compile time (bool, int or float)."""
+
+    value: bool | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Load(Value):
+    """Element `index` (flat, in elements) of buffer number `buffer`.
+
+    Where `guard` does not hold nothing is read and the value is `fill`.
+    """
+
+    buffer: int
+    index: Expr
+    guard: Guard = ()
+    fill: bool | int | float = 0
+
+
+@dataclass(frozen=True, eq=False)
+class IndexValue(Value):
+    """The integer `expr` of the coordinates, as a number (dtype int64)."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Holds(Value):
+    """The truth of `guard` at the coordinates (dtype bool)."""
+
+    guard: Guard
+
+
+@dataclass(frozen=True, eq=False)
+class Apply(Value):
+    """Scalar function `function` (a name in `ir.scalar.TABLE`) of other values."""
+
+    function: str
+    operands: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Value):
+    """The finished accumulator `number` of this kernel: a value per outer point."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Accumulator `number` ⊕= value over the stage's axes.
+
+    `combine` is "add", "mul", "max", "min", "and", "or" or "argmax"/"argmin". For the last two
+    `value` is compared and the result (int64) is the `position` of the first extreme.
+    """
+
+    number: int
+    combine: str
+    value: Value
+    position: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """buffer[index] = value, for every point of the stage at which `guard` holds."""
+
+    buffer: int
+    index: Expr
+    value: Value
+    guard: Guard = ()
+
+
+@dataclass(frozen=True)
+class Privatised:
+    """partials[chunk, index] ⊕= value, later combined into buffer[index] over all chunks.
+
+    `index` uses the stage's axes only and runs over [0, size).
+    """
+
+    buffer: int
+    partials: int  # buffer number of the workspace [chunks, size]
+    size: int
+    combine: str
+    index: Expr
+    value: Value
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One pass over `axes` for each outer point. Without axes it runs once per outer point."""
+
+    axes: tuple[Var, ...]
+    reductions: tuple[Reduction, ...] = ()
+    stores: tuple[Store, ...] = ()
+    privatised: tuple[Privatised, ...] = ()
+
+
+@dataclass(frozen=True)
+class BufferUse:
+    """One argument of the kernel. role: "in", "out", "inout", "partials", or "row".
+
+    A "row" is scratch of `elements` per thread, private to an outer point: what one stage stores
+    there a later stage loads. It is not passed as an argument. In a kernel with segments, a
+    `shared` buffer is the same for all segments (a learning rate), the others come once each.
+    """
+
+    dtype: DType
+    elements: int
+    role: str
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How to run the loops.
+
+    vector: the axis that lanes run along; one of the outer axes (every lane is another outer
+    point) or the last axis of the stages (lanes share an outer point), or None for scalar code.
+    unroll: (outer axis, count) to jam: several outer points per iteration share their loads.
+    parallel: whether the outer domain is split over threads; chunks: how many rows `partials` has.
+    """
+
+    vector: Var | None = None
+    unroll: tuple[Var, int] | None = None
+    parallel: bool = True
+    chunks: int = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop nest over buffers; `name` is unique by content and `buffers[n]` is argument n.
+
+    With `segments` (a parameter update over many tensors) the kernel is pointwise with one outer
+    axis, and runs for each segment s over segments[s] elements in a single launch. Its arguments
+    are then, buffer after buffer, one pointer for a shared buffer and len(segments) for another.
+    """
+
+    name: str
+    outer: tuple[Var, ...]
+    stages: tuple[Stage, ...]
+    buffers: tuple[BufferUse, ...]
+    schedule: Schedule = field(default_factory=Schedule)
+    segments: tuple[int, ...] = ()

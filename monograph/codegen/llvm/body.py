@@ -1,0 +1,606 @@
+"""The body of a kernel: rows, vector loops, stages, privatised outputs, segments.
+
+`BodyWriter` writes `void name(ptr args, i64 begin, i64 end)`. It walks the plan from the outside
+in: chunks (if an output is privatised), units, jammed copies, the vector axis, and then stage after
+stage the stage's own loops, with the body of values in the middle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from ...ir import dtypes
+from ...ir.index import Expr, Var, constant
+from ..kernel import Kernel, Privatised, Reduction, Stage
+from . import combine
+from .combine import Accumulator
+from .flow import Flow
+from .memory import Memory
+from .place import Copy, Place
+from .plan import TILE, Plan, stage_blocks
+from .scope import Pointer, Ref, Scope
+from .types import MEMORY, register
+from .values import Body, order, roots
+from .vector import Builder
+
+STACK_BYTES = 64 << 10  # a row up to this size lives on the stack
+
+
+class BodyWriter:
+    """Writes one body function of a kernel."""
+
+    def __init__(self, kernel: Kernel, plan: Plan, streamed: frozenset[int]) -> None:
+        self.kernel = kernel
+        self.plan = plan
+        root = Scope(None)
+        self.builder = Builder(root)
+        self.place = Place(plan.lanes, plan.axis, plan.jam, root, root, {})
+        self.memory = Memory(self.builder, self.place, kernel.buffers)
+        self.memory.lanes_are_points = plan.lanes_are_points
+        self.memory.streamed = streamed
+        self.memory.written = frozenset(
+            number for number, use in enumerate(kernel.buffers) if use.role != "in"
+        )
+        self.flow = Flow(self.builder, self.place, "entry")
+        self.tables: list[str] = []
+        self._storage: list[str] = []  # allocas, which stand first in the function
+        self._closing: list[str] = []
+        self._results: dict[tuple[int, Copy], Ref] = {}
+        self._privates: dict[Privatised, dict[Copy, tuple[str, ...]]] = {}
+        self._private_lanes: dict[Privatised, int] = {}
+        self._chunk: Scope = root
+
+    def write(self, name: str) -> str:
+        """The text of the function."""
+        root = self.place.scope
+        self.memory.sink = Pointer("%sink", root)
+        self._open_buffers()
+        begin = Ref("%begin", dtypes.int64, 0, root)
+        end = Ref("%end", dtypes.int64, 0, root)
+        if self.kernel.segments:
+            self._segments(name, begin, end)
+        elif any(stage.privatised for stage in self.kernel.stages):
+            self._chunks(begin, end)
+        else:
+            self._units(begin, end, nonempty=False)
+        if self.memory.streamed:
+            self._closing.append("  fence seq_cst")
+        lines = [
+            f"define internal void {name}(ptr %args, i64 %begin, i64 %end) #0 {{",
+            "entry:",
+            "  %sink = alloca i64",
+            *self._storage,
+            *root.lines(),
+            *self._closing,
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    # --- buffers -------------------------------------------------------------------------------
+    def _open_buffers(self) -> None:
+        """Load the pointers of all buffers and make room for rows."""
+        argument = 0
+        for number, use in enumerate(self.kernel.buffers):
+            if use.role == "row":
+                self.place.pointers[number] = self._row(number)
+                continue
+            if not self.kernel.segments or use.shared:
+                self.place.pointers[number] = self._argument(self._int(argument))
+            argument += 1 if use.shared or not self.kernel.segments else len(self.kernel.segments)
+
+    def _argument(self, number: Ref) -> Pointer:
+        base = Pointer("%args", self.builder.root)
+        at = self.builder.offset(base, "ptr", number)
+        return Pointer(self.builder.emit(at.scope, f"load ptr, ptr {at.text}"), at.scope)
+
+    def _row(self, number: int) -> Pointer:
+        use, plan = self.kernel.buffers[number], self.plan
+        copies = plan.jams
+        if plan.lanes_are_points:
+            copies *= plan.blocks * max(plan.lanes, 1)
+        size = max(use.elements, 1) * use.dtype.itemsize * copies
+        name = f"%row{number}"
+        if size <= STACK_BYTES:
+            self._storage.append(f"  {name} = alloca [{size} x i8], align 64")
+        else:
+            self.builder.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
+            self._storage.append(f"  {name} = call ptr @malloc(i64 {size})")
+            self._closing.append(f"  call void @free(ptr {name})")
+        return Pointer(name, self.builder.root)
+
+    def _int(self, value: int) -> Ref:
+        return self.builder.const(value, dtypes.int64)
+
+    # --- chunks of privatised kernels ----------------------------------------------------------
+    def _chunks(self, begin: Ref, end: Ref) -> None:
+        chunks, units = self.kernel.schedule.chunks, self.plan.units
+        builder = self.builder
+        with self.flow.loop(begin, end) as chunk:
+            self._chunk = self.place.scope
+            base = dict(self.place.pointers)
+            for stage in self.kernel.stages:
+                for private in stage.privatised:
+                    self._open_partials(private, chunk)
+            first = builder.mul(chunk, self._int(units))
+            after = builder.add(first, self._int(units))
+            first = builder.unchecked("udiv", first, self._int(chunks))
+            after = builder.unchecked("udiv", after, self._int(chunks))
+            if units:
+                self._units(first, after, nonempty=False)
+            for private, copies in self._privates.items():
+                self._close_partials(private, copies)
+            self.place.pointers.update(base)
+
+    def _open_partials(self, private: Privatised, chunk: Ref) -> None:
+        """Set the chunk's row of partial results to the identity."""
+        builder = self.builder
+        dtype = self.kernel.buffers[private.partials].dtype
+        shift = builder.mul(chunk, self._int(private.size))
+        row = builder.offset(self.place.pointers[private.partials], MEMORY[dtype], shift)
+        self.place.pointers[private.partials] = row
+        start = combine.identity(private.combine, dtype)
+        if start == 0:
+            size = private.size * dtype.itemsize
+            call = f"call void @llvm.memset.p0.i64(ptr {row.text}, i8 0, i64 {size}, i1 false)"
+            self.place.scope.section.append(f"  {call}")
+            return
+        with self.flow.loop(self._int(0), self._int(private.size)) as at:
+            pointer = builder.offset(row, MEMORY[dtype], at)
+            fill = builder.fill(start, dtype, 0)
+            self.place.scope.section.append(f"  store {MEMORY[dtype]} {fill}, ptr {pointer.text}")
+
+    def _close_partials(self, private: Privatised, copies: dict[Copy, tuple[str, ...]]) -> None:
+        """Add what registers accumulated over a chunk to its row of partial results."""
+        dtype = self.kernel.buffers[private.partials].dtype
+        lanes = self._private_lanes[private]
+        found = [self._fetch(names, (dtype,), lanes) for names in copies.values()]
+        total = self._join(private.combine, found)
+        (value,) = combine.across(self.builder, private.combine, total)
+        self._update_scalar(private, self._private_address(private, Copy(0, 0)), value)
+
+    # --- units ---------------------------------------------------------------------------------
+    def _units(self, begin: Ref, end: Ref, nonempty: bool) -> None:
+        """Loop over units, and inside find the outer coordinates of each."""
+        with self.flow.loop(begin, end, nonempty=nonempty) as unit:
+            plan, builder = self.plan, self.builder
+            rest = unit
+            if plan.pieces > 1:
+                rest, piece = self._split(rest, plan.pieces)
+                first = builder.mul(piece, self._int(plan.piece))
+                assert plan.axis is not None
+                limit = self._int(plan.axis.extent)
+                span = first, builder.minimum(builder.add(first, self._int(plan.piece)), limit)
+            else:
+                span = None
+            for number, (var, steps) in reversed(list(enumerate(plan.rows))):
+                rest, at = (rest, rest) if number == 0 else self._split(rest, steps)
+                self.place.coordinates[var] = at
+            self._jam(lambda: self._points(span))
+            for var, _ in plan.rows:
+                del self.place.coordinates[var]
+
+    def _split(self, x: Ref, extent: int) -> tuple[Ref, Ref]:
+        """(x div extent, x mod extent) of a non-negative x."""
+        if extent == 1:
+            return x, self._int(0)
+        quotient = self.builder.unchecked("udiv", x, self._int(extent))
+        rest = self.builder.sub(x, self.builder.mul(quotient, self._int(extent)))
+        return quotient, rest
+
+    def _jam(self, write: Callable[[], None]) -> None:
+        """Write the points once for a full group of jammed copies and once for a short group."""
+        jam, jams = self.plan.jam, self.plan.jams
+        if jam is None:
+            write()
+            return
+        builder, coordinates = self.builder, self.place.coordinates
+        first = builder.mul(coordinates[jam], self._int(jams))
+
+        def group(count: int) -> None:
+            coordinates[jam] = Ref(first.text, first.dtype, 0, self.place.scope)
+            self.place.jams = count
+            write()
+            self.place.jams = 1
+
+        short = jam.extent % jams
+        if short == 0 or jam.extent < jams:
+            group(short or jams)
+            return
+        full = builder.le(builder.add(first, self._int(jams)), self._int(jam.extent))
+        self.flow.choose(full, lambda: group(jams), lambda: group(short))
+
+    def _points(self, span: tuple[Ref, Ref] | None) -> None:
+        """All points of a unit."""
+        plan = self.plan
+        if not plan.lanes_are_points:
+            self._point()
+            return
+        assert plan.axis is not None
+        if span is None:
+            self._fixed_vectors(plan.axis, plan.blocks, self._point)
+        else:
+            whole = plan.axis.extent % (plan.blocks * max(plan.lanes, 1)) == 0
+            self._ranged_vectors(plan.axis, plan.blocks, *span, whole, self._point)
+
+    # --- the vector axis -----------------------------------------------------------------------
+    def _fixed_vectors(self, axis: Var, blocks: int, write: Callable[[], None]) -> None:
+        """Run over a whole axis: whole iterations, then what is left in one go."""
+        lanes = max(self.plan.lanes, 1)
+        step = lanes * blocks
+        main = axis.extent // step * step
+        if main:
+            with self._along(axis, self._int(0), self._int(main), step, nonempty=True):
+                self.place.masks = [None] * blocks
+                write()
+        rest = axis.extent - main
+        if rest:
+            self.place.coordinates[axis] = self._int(main)
+            self.place.masks = [None] * (rest // lanes)
+            if rest % lanes:
+                self.place.masks.append(self._constant_mask(rest % lanes))
+            with self.flow.block():
+                write()
+            del self.place.coordinates[axis]
+        self.place.masks = [None]
+
+    def _ranged_vectors(
+        self, axis: Var, blocks: int, begin: Ref, end: Ref, whole: bool, write: Callable[[], None]
+    ) -> None:
+        """Run over [begin, end): whole iterations, then vector after vector under a mask."""
+        builder = self.builder
+        lanes = max(self.plan.lanes, 1)
+        step = lanes * blocks
+        main = end
+        if not whole:
+            length = builder.sub(end, begin)
+            main = builder.add(begin, builder.and_(length, self._int(-step)))
+        with self._along(axis, begin, main, step, nonempty=whole):
+            self.place.masks = [None] * blocks
+            write()
+        if not whole:
+            with self._along(axis, main, end, lanes, nonempty=False) as at:
+                self.place.masks = [self._mask_below(builder.sub(end, at))]
+                write()
+        self.place.masks = [None]
+
+    @contextlib.contextmanager
+    def _along(self, axis: Var, begin: Ref, end: Ref, step: int, nonempty: bool) -> Iterator[Ref]:
+        with self.flow.loop(begin, end, step, nonempty) as at:
+            self.place.coordinates[axis] = at
+            yield at
+            del self.place.coordinates[axis]
+
+    def _constant_mask(self, count: int) -> Ref | None:
+        lanes = self.plan.lanes
+        if not lanes:
+            return None
+        bits = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(lanes))
+        return Ref(f"<{bits}>", dtypes.bool_, lanes, self.builder.root)
+
+    def _mask_below(self, count: Ref) -> Ref | None:
+        """The first `count` lanes."""
+        lanes = self.plan.lanes
+        if not lanes:
+            return None
+        few = self.builder.minimum(count, self._int(lanes))
+        numbers = self.builder.lane_numbers(1, dtypes.int32, lanes)
+        return self.builder.lt(numbers, self.builder.cast(few, dtypes.int32))
+
+    # --- stages --------------------------------------------------------------------------------
+    def _point(self) -> None:
+        """All stages of an outer point (or of a vector of them)."""
+        self._results.clear()
+        for stage in self.kernel.stages:
+            if all(var.extent for var in stage.axes):
+                self._stage(stage)
+            else:
+                self._finish(stage, {})
+
+    def _stage(self, stage: Stage) -> None:
+        accumulators: dict[tuple[int, Copy], tuple[str, ...]] = {}
+        values = order(roots(stage))
+        with self.flow.block() as scope:
+            outside, self.place.stage = self.place.stage, scope
+            self._nest(stage, stage.axes, lambda: self._innermost(stage, values, accumulators))
+            self.place.stage = outside
+        self._finish(stage, accumulators)
+
+    def _nest(self, stage: Stage, axes: tuple[Var, ...], write: Callable[[], None]) -> None:
+        """The loops of a stage over the axes that are left."""
+        if not axes:
+            write()
+            return
+        axis, inner = axes[0], axes[1:]
+        if not inner and axis == self.plan.axis:
+            blocks = stage_blocks(stage, self.plan.lanes, self.place.jams, axis.extent)
+            self._fixed_vectors(axis, blocks, write)
+            return
+        with self._along(axis, self._int(0), self._int(axis.extent), 1, nonempty=True):
+            self._nest(stage, inner, write)
+
+    def _innermost(
+        self,
+        stage: Stage,
+        values: list,  # type: ignore[type-arg]
+        accumulators: dict[tuple[int, Copy], tuple[str, ...]],
+    ) -> None:
+        body = Body(self.memory, self._results)
+        body.evaluate(values)
+        for reduction in stage.reductions:
+            for copy in self.place.copies:
+                names = self._accumulator(reduction, copy, accumulators)
+                self._accumulate(reduction, body, copy, names)
+        for store in stage.stores:
+            for copy in self.place.copies:
+                self.memory.store(store, body.at(store.value, copy), copy)
+        for private in stage.privatised:
+            self._privatise(private, body)
+
+    # --- reductions ----------------------------------------------------------------------------
+    def _lanes_here(self) -> int:
+        return self.plan.lanes if self.place.is_vector else 0
+
+    def _accumulator(
+        self,
+        reduction: Reduction,
+        copy: Copy,
+        accumulators: dict[tuple[int, Copy], tuple[str, ...]],
+    ) -> tuple[str, ...]:
+        """The memory of an accumulator, set to the identity where its stage begins."""
+        key = reduction.number, copy
+        if key not in accumulators:
+            accumulators[key] = self._make_accumulator(
+                reduction.combine, _dtypes(reduction), self.place.stage
+            )
+        return accumulators[key]
+
+    def _make_accumulator(
+        self, name: str, kinds: tuple[dtypes.DType, ...], scope: Scope
+    ) -> tuple[str, ...]:
+        lanes = self._lanes_here()
+        names = tuple(self.builder.name("acc") for _ in kinds)
+        start = combine.start(self.builder, name, kinds[0], kinds[-1], lanes)
+        for memory, dtype, value in zip(names, kinds, start):
+            kind = register(dtype, lanes)
+            self._storage.append(f"  {memory} = alloca {kind}")
+            scope.section.append(f"  store {kind} {value.text}, ptr {memory}")
+        return names
+
+    def _fetch(
+        self, names: tuple[str, ...], kinds: tuple[dtypes.DType, ...], lanes: int
+    ) -> Accumulator:
+        """The current value of an accumulator."""
+        scope = self.place.scope
+        found: list[Ref] = []
+        for memory, dtype in zip(names, kinds):
+            name = self.builder.name()
+            scope.section.append(f"  {name} = load {register(dtype, lanes)}, ptr {memory}")
+            found.append(Ref(name, dtype, lanes, scope))
+        return tuple(found)
+
+    def _keep(self, names: tuple[str, ...], accumulator: Accumulator) -> None:
+        for memory, ref in zip(names, accumulator):
+            kind = register(ref.dtype, ref.lanes)
+            self.place.scope.section.append(f"  store {kind} {ref.text}, ptr {memory}")
+
+    def _accumulate(
+        self, reduction: Reduction, body: Body, copy: Copy, names: tuple[str, ...]
+    ) -> None:
+        builder, lanes = self.builder, self._lanes_here()
+        kinds = _dtypes(reduction)
+        value = builder.widen(body.at(reduction.value, copy), lanes)
+        new: Accumulator = (value,)
+        if reduction.position is not None:
+            position = builder.cast(self.memory.lanes(reduction.position, copy), kinds[1])
+            new = (value, builder.widen(position, lanes))
+        old = self._fetch(names, kinds, lanes)
+        mask = self.place.masks[copy.block] if lanes else None
+        neutral = combine.start(builder, reduction.combine, kinds[0], kinds[-1], lanes)
+        new = combine.where(builder, mask, new, neutral)
+        self._keep(names, combine.merge(builder, reduction.combine, new, old))
+
+    def _join(self, name: str, parts: list[Accumulator]) -> Accumulator:
+        """Several accumulators merged in pairs."""
+        while len(parts) > 1:
+            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+            parts = [
+                pair[0] if len(pair) == 1 else combine.merge(self.builder, name, pair[1], pair[0])
+                for pair in pairs
+            ]
+        return parts[0]
+
+    def _finish(
+        self, stage: Stage, accumulators: dict[tuple[int, Copy], tuple[str, ...]]
+    ) -> None:
+        """Turn accumulators into results."""
+        builder = self.builder
+        for reduction in stage.reductions:
+            kinds = _dtypes(reduction)
+            lanes = self.plan.lanes if self._is_vector_stage(stage) else 0
+            for copy in self.place.copies:
+                found = [
+                    self._fetch(names, kinds, lanes)
+                    for (number, other), names in accumulators.items()
+                    if number == reduction.number and self._belongs(other, copy)
+                ]
+                if not found:
+                    own = self._lanes_here()
+                    start = combine.start(builder, reduction.combine, kinds[0], kinds[-1], own)
+                    found = [start]
+                total = self._join(reduction.combine, found)
+                if not self.place.is_vector:
+                    total = combine.across(builder, reduction.combine, total)
+                self._results[reduction.number, copy] = builder.cast(total[-1], _result(reduction))
+
+    def _is_vector_stage(self, stage: Stage) -> bool:
+        if self.plan.lanes_are_points:
+            return True
+        return bool(stage.axes) and stage.axes[-1] == self.plan.axis
+
+    def _belongs(self, other: Copy, copy: Copy) -> bool:
+        """Whether an accumulator is a part of the result of a copy."""
+        return other == copy if self.plan.lanes_are_points else other.jam == copy.jam
+
+    # --- privatised outputs --------------------------------------------------------------------
+    def _privatise(self, private: Privatised, body: Body) -> None:
+        dtype = self.kernel.buffers[private.partials].dtype
+        lanes = self._lanes_here()
+        if constant(private.index) is not None:
+            self._privatise_in_registers(private, body, dtype, lanes)
+            return
+        varies = self.place.varies(private.index)
+        joined: list[Accumulator] = []
+        blocks = sorted({copy.block for copy in self.place.copies})
+        for block in blocks:
+            parts = [
+                (self._private_value(private, body, copy, dtype, lanes if not varies else 0),)
+                for copy in self.place.copies
+                if copy.block == block
+            ]
+            joined.append(self._join(private.combine, list(parts)))
+        if not varies:
+            total = self._join(private.combine, joined)
+            (value,) = combine.across(self.builder, private.combine, total)
+            self._update_scalar(private, self._private_address(private, Copy(0, 0)), value)
+            return
+        for block, (value,) in zip(blocks, joined):
+            self._update_lanes(private, Copy(0, block), self.builder.widen(value, lanes))
+
+    def _private_value(
+        self, private: Privatised, body: Body, copy: Copy, dtype: dtypes.DType, lanes: int
+    ) -> Ref:
+        """The value of a copy; where lanes are to be joined, missing ones are neutral."""
+        builder = self.builder
+        value = builder.cast(body.at(private.value, copy), dtype)
+        if not lanes:
+            return value
+        neutral = builder.const(combine.identity(private.combine, dtype), dtype, lanes)
+        (kept,) = combine.where(
+            builder, self.place.masks[copy.block], (builder.widen(value, lanes),), (neutral,)
+        )
+        return kept
+
+    def _privatise_in_registers(
+        self, private: Privatised, body: Body, dtype: dtypes.DType, lanes: int
+    ) -> None:
+        """A single place: accumulate over the whole chunk, write once."""
+        copies = self._privates.setdefault(private, {})
+        self._private_lanes[private] = lanes
+        for copy in self.place.copies:
+            if copy not in copies:
+                copies[copy] = self._make_accumulator(private.combine, (dtype,), self._chunk)
+            value = self._private_value(private, body, copy, dtype, lanes)
+            old = self._fetch(copies[copy], (dtype,), lanes)
+            merged = combine.merge(self.builder, private.combine, (value,), old)
+            self._keep(copies[copy], merged)
+
+    def _private_address(self, private: Privatised, copy: Copy) -> Pointer:
+        return self.memory.address(private.partials, private.index, copy)
+
+    def _update_scalar(self, private: Privatised, pointer: Pointer, value: Ref) -> None:
+        dtype, scope = self.kernel.buffers[private.partials].dtype, self.place.scope
+        name = self.builder.name()
+        scope.section.append(f"  {name} = load {MEMORY[dtype]}, ptr {pointer.text}")
+        old = self.builder.from_memory(Ref(name, dtype, 0, scope))
+        (new,) = combine.merge(self.builder, private.combine, (value,), (old,))
+        raw = self.builder.to_memory(new, dtype)
+        scope.section.append(f"  store {MEMORY[dtype]} {raw.text}, ptr {pointer.text}")
+
+    def _update_lanes(self, private: Privatised, copy: Copy, value: Ref) -> None:
+        if self.memory.coefficient(private.index) == 1:
+            self._update_vector(private, copy, value)
+            return
+        # Lanes may meet in one place, so they take turns.
+        builder = self.builder
+        indexes = builder.widen(self.memory.lanes(private.index, copy), self.plan.lanes)
+        dtype = self.kernel.buffers[private.partials].dtype
+        mask = self.place.masks[copy.block]
+        for lane in range(self.plan.lanes):
+            at = builder.cast(builder.extract(indexes, lane), dtypes.int64)
+            pointer = builder.offset(
+                self.place.pointers[private.partials], MEMORY[dtype], at
+            )
+            if mask is not None:
+                pointer = self.memory.guarded(pointer, builder.extract(mask, lane), "%sink")
+            self._update_scalar(private, pointer, builder.extract(value, lane))
+
+    def _update_vector(self, private: Privatised, copy: Copy, value: Ref) -> None:
+        builder, memory, scope = self.builder, self.memory, self.place.scope
+        mask = self.place.masks[copy.block]
+        pointer = self._private_address(private, copy)
+        # In the innermost scope, where nothing loaded before the last store is remembered.
+        here = Pointer(pointer.text, scope)
+        old = memory.load_vector(private.partials, here, mask)
+        (new,) = combine.merge(builder, private.combine, (value,), (old,))
+        raw = builder.to_memory(new, self.kernel.buffers[private.partials].dtype)
+        memory.store_vector(raw, pointer, mask)
+
+    # --- segments ------------------------------------------------------------------------------
+    def _segments(self, name: str, begin: Ref, end: Ref) -> None:
+        """Tiles of all segments in a row; each tile finds its segment, which only moves on."""
+        (axis,) = self.kernel.outer
+        sizes = self.kernel.segments
+        prefix = [0]
+        for size in sizes:
+            prefix.append(prefix[-1] + -(-size // TILE))
+        starts = self._table(f"{name}.starts", prefix)
+        lengths = self._table(f"{name}.lengths", list(sizes))
+        self._storage += ["  %segment = alloca i64", "  store i64 0, ptr %segment"]
+        builder = self.builder
+        with self.flow.loop(begin, end) as tile:
+            segment = self._find_segment(starts, tile)
+            self._open_segment(segment)
+            start = self._look_up(starts, segment)
+            first = builder.mul(builder.sub(tile, start), self._int(TILE))
+            limit = self._look_up(lengths, segment)
+            after = builder.minimum(builder.add(first, self._int(TILE)), limit)
+            step = self.plan.blocks * max(self.plan.lanes, 1)
+            whole = all(size % step == 0 for size in sizes)
+            self._ranged_vectors(axis, self.plan.blocks, first, after, whole, self._point)
+
+    def _table(self, name: str, numbers: list[int]) -> str:
+        items = ", ".join(f"i64 {number}" for number in numbers)
+        text = f"{name} = private unnamed_addr constant [{len(numbers)} x i64] [{items}]"
+        self.tables.append(text)
+        return name
+
+    def _look_up(self, table: str, index: Ref) -> Ref:
+        at = self.builder.offset(Pointer(table, self.builder.root), "i64", index)
+        text = f"load i64, ptr {at.text}"
+        return Ref(self.builder.emit(at.scope, text), dtypes.int64, 0, at.scope)
+
+    def _find_segment(self, starts: str, tile: Ref) -> Ref:
+        """The segment of a tile: the last one that starts at or before it."""
+        scope = self.place.scope
+        found = self.flow.search("%segment", starts, tile)
+        return Ref(found, dtypes.int64, 0, scope)
+
+    def _open_segment(self, segment: Ref) -> None:
+        argument = 0
+        for number, use in enumerate(self.kernel.buffers):
+            if use.role == "row":
+                continue
+            if use.shared:
+                argument += 1
+                continue
+            at = self.builder.add(segment, self._int(argument))
+            self.place.pointers[number] = self._argument(at)
+            argument += len(self.kernel.segments)
+
+
+def _dtypes(reduction: Reduction) -> tuple[dtypes.DType, ...]:
+    """What an accumulator holds: the value and, for argmax and argmin, the position."""
+    dtype = reduction.value.dtype
+    if reduction.position is None:
+        return (dtype,)
+    return dtype, _position_dtype(reduction.position)
+
+
+def _position_dtype(position: Expr) -> dtypes.DType:
+    return dtypes.int32 if position.hi < (1 << 31) - 1 else dtypes.int64
+
+
+def _result(reduction: Reduction) -> dtypes.DType:
+    return reduction.value.dtype if reduction.position is None else dtypes.int64

@@ -1,0 +1,167 @@
+"""From a kernel to the text of an LLVM module.
+
+`emit` writes one function, `void name(ptr args)`. The loops themselves are in a second function,
+`void name.body(ptr args, i64 begin, i64 end)` over a range of the plan's units, which the runtime's
+`mg_parallel` runs on its threads. Kernels with privatised outputs have chunks as units and are
+followed by a kernel that combines the partial results. Outputs far larger than the cache are
+written past it, by a second version of the body that is chosen when all of them are aligned.
+"""
+
+from __future__ import annotations
+
+
+from ...ir.index import Var
+from .. import kernel as kernels
+from ..kernel import Kernel, Load, Privatised
+from . import plan as planning
+from .body import BodyWriter
+from .machine import Machine
+from .memory import NOTHING
+from .values import order, roots
+
+PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
+_ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+def emit(kernel: Kernel, machine: Machine) -> str:
+    """The LLVM module of a kernel, as text.
+
+    >>> from monograph.ir import dtypes
+    >>> i = Var("i", 100)
+    >>> uses = tuple(kernels.BufferUse(dtypes.float32, 100, role) for role in ("in", "out"))
+    >>> stage = kernels.Stage((), stores=(kernels.Store(1, i, Load(dtypes.float32, 0, i)),))
+    >>> copy = Kernel("copy", (i,), (stage,), uses, kernels.Schedule(i))
+    >>> "load <16 x float>" in emit(copy, Machine(512))
+    True
+    """
+    module = _Module(machine)
+    module.add(kernel)
+    return module.text()
+
+
+class _Module:
+    """Collects the functions of a kernel and of what follows it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.functions: list[str] = []
+        self.declarations: set[str] = {PARALLEL}
+
+    def add(self, kernel: Kernel) -> None:
+        """Write all functions of a kernel."""
+        calls = self._launch(kernel)
+        for number, private in enumerate(_privatised(kernel)):
+            calls += self._launch(_combining(kernel, number, private))
+        lines = [f"define void @{kernel.name}(ptr %args) #0 {{", *calls, "  ret void", "}"]
+        self.functions.append("\n".join(lines))
+
+    def _launch(self, kernel: Kernel) -> list[str]:
+        """Write a kernel's body; the instructions that run it."""
+        plan = planning.make(kernel, self.machine)
+        chunks = kernel.schedule.chunks if _privatised(kernel) else 0
+        count = chunks or (_tiles(kernel) if kernel.segments else plan.units)
+        if count == 0:
+            return []
+        body = f"@{kernel.name}.body"
+        self._write(kernel, plan, body, frozenset())
+        lines: list[str] = []
+        streamed = _streamed(kernel, self.machine)
+        if streamed and self._write(kernel, plan, f"{body}.stream", streamed):
+            lines, body = _alignment_test(kernel, streamed, body, self.machine)
+        grain = 1 if chunks else plan.grain
+        if kernel.schedule.parallel and count > grain:
+            call = f"@mg_parallel(ptr {body}, ptr %args, i64 {count}, i64 {grain})"
+        else:
+            call = f"{body}(ptr %args, i64 0, i64 {count})"
+        return [*lines, f"  call void {call}"]
+
+    def _write(
+        self, kernel: Kernel, plan: planning.Plan, name: str, streamed: frozenset[int]
+    ) -> bool:
+        """Write one version of the body; whether any of its stores is streamed."""
+        writer = BodyWriter(kernel, plan, streamed)
+        text = writer.write(name)
+        if streamed and "!nontemporal" not in text:
+            return False
+        self.functions += [text, *writer.tables]
+        self.declarations |= writer.builder.declarations
+        return True
+
+    def text(self) -> str:
+        """The module."""
+        attributes = _ATTRIBUTES.format(bits=self.machine.vector_bits)
+        parts = [
+            *sorted(self.declarations),
+            f"{NOTHING} = private unnamed_addr constant [16 x i8] zeroinitializer, align 16",
+            *self.functions,
+            f"attributes #0 = {{ {attributes} }}",
+            "!0 = !{i32 1}",
+        ]
+        return "\n".join(parts) + "\n"
+
+
+def _privatised(kernel: Kernel) -> list[Privatised]:
+    return [private for stage in kernel.stages for private in stage.privatised]
+
+
+def _tiles(kernel: Kernel) -> int:
+    return sum(-(-size // planning.TILE) for size in kernel.segments)
+
+
+def _combining(kernel: Kernel, number: int, private: Privatised) -> Kernel:
+    """The kernel that combines the rows of the partial results of one output."""
+    column = Var("column", private.size)
+    chunk = Var("chunk", kernel.schedule.chunks)
+    partials = kernel.buffers[private.partials].dtype
+    loaded = Load(partials, private.partials, chunk * private.size + column)
+    reduction = kernels.Reduction(0, private.combine, loaded)
+    store = kernels.Store(private.buffer, column, kernels.Result(partials, 0))
+    stages = (
+        kernels.Stage((chunk,), reductions=(reduction,)),
+        kernels.Stage((), stores=(store,)),
+    )
+    schedule = kernels.Schedule(column, parallel=kernel.schedule.parallel)
+    name = f"{kernel.name}.combine{number}"
+    return Kernel(name, (column,), stages, kernel.buffers, schedule)
+
+
+def _streamed(kernel: Kernel, machine: Machine) -> frozenset[int]:
+    """The outputs that are much larger than the cache and never read here."""
+    values = order(value for stage in kernel.stages for value in roots(stage))
+    read = {value.buffer for value in values if isinstance(value, Load)}
+    private = {one.buffer for one in _privatised(kernel)}
+    found = set()
+    for number, use in enumerate(kernel.buffers):
+        large = use.elements * use.dtype.itemsize > machine.cache_bytes
+        if use.role == "out" and large and number not in read | private:
+            found.add(number)
+    return frozenset() if kernel.segments else frozenset(found)
+
+
+def _alignment_test(
+    kernel: Kernel, streamed: frozenset[int], body: str, machine: Machine
+) -> tuple[list[str], str]:
+    """Instructions that choose the streaming body when its outputs are aligned, and the choice."""
+    lines: list[str] = []
+    joined = "0"
+    argument = 0
+    for number, use in enumerate(kernel.buffers):
+        if use.role == "row":
+            continue
+        if number in streamed:
+            lines += [
+                f"  %at{number} = getelementptr ptr, ptr %args, i64 {argument}",
+                f"  %buffer{number} = load ptr, ptr %at{number}",
+                f"  %bits{number} = ptrtoint ptr %buffer{number} to i64",
+                f"  %joined{number} = or i64 {joined}, %bits{number}",
+            ]
+            joined = f"%joined{number}"
+        argument += 1
+    lines += [
+        f"  %low = and i64 {joined}, {machine.vector_bits // 8 - 1}",
+        "  %aligned = icmp eq i64 %low, 0",
+        f"  %body = select i1 %aligned, ptr {body}.stream, ptr {body}",
+    ]
+    return lines, "%body"
+
+

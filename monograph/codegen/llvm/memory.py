@@ -1,0 +1,193 @@
+"""Loads and stores: whole vectors where lanes are neighbours, masks in tails and under guards.
+
+Nothing is read or written where a guard does not hold. A scalar access under a guard goes to a
+harmless address instead; vectors use LLVM's masked operations. Lanes that are not neighbours are
+gathered and scattered.
+"""
+
+from __future__ import annotations
+
+from ...ir import dtypes
+from ...ir.index import Expr, Sum
+from ..kernel import Load, Store
+from .address import Addressing, fits
+from .place import Copy
+from .scope import Pointer, Ref, deepest
+from .types import MEMORY, memory
+
+NOTHING = "@mg_nothing"  # sixteen zero bytes to read from when a guard does not hold
+STREAM = ", !nontemporal !0"
+
+
+class Memory(Addressing):
+    """Writes loads and stores at the current place."""
+
+    sink: Pointer  # where a scalar store goes whose guard does not hold
+    streamed: frozenset[int] = frozenset()  # buffers whose aligned vector stores bypass the caches
+
+    def load(self, value: Load, copy: Copy) -> Ref:
+        """The value of a Load at a copy."""
+        shared, varying = self.guard(value.guard, copy)
+        own_lane = self.lanes_are_points and self.buffers[value.buffer].role == "row"
+        if self.place.varies(value.index) or (own_lane and self.place.is_vector):
+            mask = self._mask(shared, varying, copy)
+            if self._neighbours(value.buffer, value.index):
+                return self._load_vector(value, copy, mask)
+            return self._load_apart(value, copy, mask)
+        if varying is not None:
+            return self._load_for_some(value, copy, shared, varying)
+        return self._load_uniform(value, copy, shared)
+
+    def _neighbours(self, buffer: int, index: Expr) -> bool:
+        """Whether lane after lane is element after element."""
+        if self.lanes_are_points and self.buffers[buffer].role == "row":
+            return not self.place.varies(index)
+        return self.coefficient(index) == 1
+
+    def _mask(self, shared: Ref | None, varying: Ref | None, copy: Copy) -> Ref | None:
+        """The lanes that exist and whose guard holds; None for all."""
+        mask = self.place.masks[copy.block] if self.place.is_vector else None
+        for test in (varying, shared):
+            if test is not None:
+                mask = test if mask is None else self.builder.and_(mask, test)
+        return None if mask is None else self.builder.widen(mask, self.place.lanes)
+
+    def _load_uniform(self, value: Load, copy: Copy, shared: Ref | None) -> Ref:
+        pointer = self.address(value.buffer, value.index, copy)
+        if shared is None:
+            return self.load_scalar(value.buffer, pointer)
+        safe = self.guarded(pointer, shared, NOTHING)
+        loaded = self.load_scalar(value.buffer, safe)
+        fill = self.builder.const(value.fill, value.dtype)
+        return self.builder.select(shared, loaded, fill)
+
+    def guarded(self, pointer: Pointer, holds: Ref, otherwise: str) -> Pointer:
+        """The address, or `otherwise` where the guard does not hold."""
+        scope = deepest([pointer.scope, holds.scope])
+        text = f"select i1 {holds.text}, ptr {pointer.text}, ptr {otherwise}"
+        return Pointer(self.builder.emit(scope, text), scope)
+
+    def _load_for_some(self, value: Load, copy: Copy, shared: Ref | None, varying: Ref) -> Ref:
+        """One element that only some lanes may read."""
+        mask = self._mask(shared, varying, copy)
+        assert mask is not None
+        anywhere = self.builder.any_lane(mask)
+        pointer = self.address(value.buffer, value.index, copy)
+        loaded = self.load_scalar(value.buffer, self.guarded(pointer, anywhere, NOTHING))
+        fill = self.builder.const(value.fill, value.dtype)
+        return self.builder.select(mask, loaded, fill)
+
+    def _load_vector(self, value: Load, copy: Copy, mask: Ref | None) -> Ref:
+        pointer = self.address(value.buffer, value.index, copy)
+        return self.load_vector(value.buffer, pointer, mask, value.fill)
+
+    def load_vector(
+        self, buffer: int, pointer: Pointer, mask: Ref | None, fill: bool | int | float = 0
+    ) -> Ref:
+        """`lanes` elements from an address on."""
+        builder, lanes = self.builder, self.place.lanes
+        dtype = self.buffers[buffer].dtype
+        kind = memory(dtype, lanes)
+        scope = pointer.scope
+        if mask is not None:
+            scope = deepest([scope, mask.scope])
+        if buffer in self.written:
+            scope = deepest([scope, self.place.stage])
+        if mask is None:
+            text = f"load {kind}, ptr {pointer.text}, align {dtype.itemsize}"
+        else:
+            text = (
+                f"call {kind} @llvm.masked.load.{builder.memory_suffix(dtype, lanes)}.p0("
+                f"ptr {pointer.text}, i32 {dtype.itemsize}, <{lanes} x i1> {mask.text}, "
+                f"{kind} {builder.fill(fill, dtype, lanes)})"
+            )
+        return builder.from_memory(Ref(builder.emit(scope, text), dtype, lanes, scope))
+
+    def _load_apart(self, value: Load, copy: Copy, mask: Ref | None) -> Ref:
+        base, index = self._apart(value.buffer, value.index, copy)
+        return self.gather(value.buffer, base, index, copy, mask, value.fill)
+
+    def _apart(self, buffer: int, e: Expr, copy: Copy) -> tuple[Pointer, Ref]:
+        """The address of what lanes share, and each lane's distance from it."""
+        builder, lanes = self.builder, self.place.lanes
+        same, step, others = self.parted(e)
+        base = self.address(buffer, same, copy)
+        distance = Sum(0, tuple(others))
+        own_lane = self.lanes_are_points and self.buffers[buffer].role == "row"
+        small = fits(distance) and (abs(step) + own_lane) * lanes < 1 << 30
+        dtype = dtypes.int32 if small else dtypes.int64
+        total: Ref | None = None
+        for atom, c in others:
+            part = self.lanes(atom, copy, dtype)
+            part = builder.mul(part, builder.const(c, dtype)) if c != 1 else part
+            total = part if total is None else builder.add(total, part)
+        if own_lane:
+            if total is not None:
+                total = builder.mul(total, builder.const(lanes, dtype))
+            step = step * lanes + 1
+        if step or total is None:
+            numbers = builder.lane_numbers(step, dtype, lanes)
+            total = numbers if total is None else builder.add(total, numbers)
+        return base, total
+
+    # --- stores --------------------------------------------------------------------------------
+    def store(self, target: Store, value: Ref, copy: Copy) -> None:
+        """Write a value to its place in memory."""
+        shared, varying = self.guard(target.guard, copy)
+        raw = self.builder.to_memory(value, self.buffers[target.buffer].dtype)
+        if not self.place.is_vector:
+            pointer = self.address(target.buffer, target.index, copy)
+            if shared is not None:
+                pointer = self.guarded(pointer, shared, self.sink.text)
+            kind = MEMORY[raw.dtype]
+            self.place.scope.section.append(f"  store {kind} {raw.text}, ptr {pointer.text}")
+            return
+        raw = self.builder.widen_memory(raw, self.place.lanes)
+        mask = self._mask(shared, varying, copy)
+        if self._neighbours(target.buffer, target.index):
+            pointer = self.address(target.buffer, target.index, copy)
+            stream = target.buffer in self.streamed and self.is_aligned(target.buffer, target.index)
+            self.store_vector(raw, pointer, mask, stream)
+        else:
+            base, index = self._apart(target.buffer, target.index, copy)
+            self._scatter(raw, base, index, mask)
+
+    def store_vector(
+        self, raw: Ref, pointer: Pointer, mask: Ref | None, stream: bool = False
+    ) -> None:
+        """Write `lanes` neighbouring elements; `raw` has its memory type."""
+        dtype, lanes = raw.dtype, self.place.lanes
+        kind = memory(dtype, lanes)
+        if mask is None:
+            place = f"align {dtype.itemsize}"
+            if stream:
+                place = f"align {dtype.itemsize * lanes}{STREAM}"
+            text = f"store {kind} {raw.text}, ptr {pointer.text}, {place}"
+        else:
+            text = (
+                f"call void @llvm.masked.store.{self.builder.memory_suffix(dtype, lanes)}.p0("
+                f"{kind} {raw.text}, ptr {pointer.text}, i32 {dtype.itemsize}, "
+                f"<{lanes} x i1> {mask.text})"
+            )
+        self.place.scope.section.append("  " + text)
+
+    def _scatter(self, raw: Ref, base: Pointer, index: Ref, mask: Ref | None) -> None:
+        builder, lanes = self.builder, self.place.lanes
+        mask = mask or builder.const(True, dtypes.bool_, lanes)
+        pointers = self.spread(base, MEMORY[raw.dtype], index)
+        kind = memory(raw.dtype, lanes)
+        suffix = builder.memory_suffix(raw.dtype, lanes)
+        self.place.scope.section.append(
+            f"  call void @llvm.masked.scatter.{suffix}.v{lanes}p0({kind} {raw.text}, "
+            f"<{lanes} x ptr> {pointers.text}, i32 {raw.dtype.itemsize}, "
+            f"<{lanes} x i1> {mask.text})"
+        )
+
+    def is_aligned(self, buffer: int, e: Expr) -> bool:
+        """Whether all vectors at e start on a multiple of their size, as the buffer itself does."""
+        lanes = self.place.lanes
+        same, step, others = self.parted(e)
+        assert not others and step == 1
+        const, terms = same.const, dict(same.terms)  # type: ignore[attr-defined]
+        terms.pop(self.place.vector, None)
+        return const % lanes == 0 and all(c % lanes == 0 for c in terms.values())

@@ -1,0 +1,143 @@
+"""The small `@triton.jit` functions that generated text may call, and how reductions are spelt.
+
+Extremes keep NaN, as NumPy and PyTorch do. Integer division rounds as the scalar functions of
+`ir.scalar` say and yields 0 on division by 0. Only those that a kernel uses are written into its
+text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.dtypes import DType, Kind
+
+HELPERS = {
+    "maximum": """
+def maximum(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+""",
+    "minimum": """
+def minimum(a, b):
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+""",
+    "multiply": """
+def multiply(a, b):
+    return a * b
+""",
+    "both": """
+def both(a, b):
+    return a & b
+""",
+    "either": """
+def either(a, b):
+    return a | b
+""",
+    "argmax": """
+def argmax(a, i, b, j):
+    nan_a = a != a
+    nan_b = b != b
+    same = (a == b) | (nan_a & nan_b)
+    first = (a > b) | (nan_a & (b == b)) | (same & (i < j))
+    return tl.where(first, a, b), tl.where(first, i, j)
+""",
+    "argmin": """
+def argmin(a, i, b, j):
+    nan_a = a != a
+    nan_b = b != b
+    same = (a == b) | (nan_a & nan_b)
+    first = (a < b) | (nan_a & (b == b)) | (same & (i < j))
+    return tl.where(first, a, b), tl.where(first, i, j)
+""",
+    "divide": """
+def divide(a, b):
+    safe = tl.where(b == 0, 1, b).to(b.dtype)
+    return tl.where(b == 0, 0, a // safe).to(a.dtype)
+""",
+    "floor_divide": """
+def floor_divide(a, b):
+    safe = tl.where(b == 0, 1, b).to(b.dtype)
+    quotient = a // safe
+    inexact = (quotient * safe != a) & ((a < 0) != (safe < 0))
+    return tl.where(b == 0, 0, quotient - inexact.to(a.dtype)).to(a.dtype)
+""",
+    "remainder": """
+def remainder(a, b):
+    safe = tl.where(b == 0, 1, b).to(b.dtype)
+    rest = a - (a // safe) * safe
+    rest = tl.where((rest != 0) & ((rest < 0) != (safe < 0)), rest + safe, rest)
+    return tl.where(b == 0, 0, rest).to(a.dtype)
+""",
+}
+
+# The helper that combines two accumulators; "add" is Triton's own sum.
+COMBINE = {
+    "mul": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "and": "both",
+    "or": "either",
+    "argmax": "argmax",
+    "argmin": "argmin",
+}
+
+INTEGER_FUNCTIONS = {
+    "div": "divide({0}, {1})",
+    "floordiv": "floor_divide({0}, {1})",
+    "remainder": "remainder({0}, {1})",
+    "sign": "({0} > 0).to({0}.dtype) - ({0} < 0).to({0}.dtype)",
+    "floor": "{0}",
+    "ceil": "{0}",
+    "trunc": "{0}",
+    "round": "{0}",
+}
+
+POINTERS = {
+    "bool": "*i8",
+    "uint8": "*u8",
+    "int8": "*i8",
+    "int16": "*i16",
+    "int32": "*i32",
+    "int64": "*i64",
+    "uint32": "*u32",
+    "uint64": "*u64",
+    "float16": "*fp16",
+    "float32": "*fp32",
+    "float64": "*fp64",
+}
+
+_ELEMENTS = {"bool": "int8"}
+_REGISTERS = {"bool": "int1", "float16": "float32"}
+
+
+def element(dtype: DType) -> str:
+    """The Triton type of an element in memory."""
+    return "tl." + _ELEMENTS.get(dtype.name, dtype.name)
+
+
+def register(dtype: DType) -> str:
+    """The Triton type in which values of this dtype are computed."""
+    return "tl." + _REGISTERS.get(dtype.name, dtype.name)
+
+
+def identity(combine: str, dtype: DType) -> bool | int | float:
+    """What changes nothing when combined."""
+    if combine in ("add", "or"):
+        return 0
+    if combine == "mul":
+        return 1
+    if combine == "and":
+        return True if dtype.kind is Kind.BOOL else -1
+    largest = combine in ("min", "argmin")
+    if dtype.is_floating_point:
+        return float("inf") if largest else float("-inf")
+    if dtype.kind is Kind.BOOL:
+        return largest
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.max if largest else limits.min)
+
+
+def literal(value: bool | int | float) -> str:
+    """A number as Python text."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return f'float("{value}")'
+    return f"({value!r})" if value < 0 else repr(value)

@@ -1,0 +1,1 @@
+"""The pipeline from a recording to an executable program."""

@@ -1,0 +1,132 @@
+"""A recording as the compiler sees it, and its expansion into the meta-operator graph.
+
+Entries name an operator, its attributes and where its inputs come from: a result of an earlier
+entry (position >= 0), a leaf (negative), a number that is a run-time slot, or nothing. Expansion
+runs the operators' definitions; a backward pass differentiates what has been expanded so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir import build
+from ..ir.node import Node, Slot
+from ..ir.operator import Operator
+from ..transform.derivative import Custom, vjp
+
+# The operator of a backward pass: inputs are (root, cotangent or None, leaves…).
+BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded call. `refs` has, per input: a position, None, or the type of a number."""
+
+    operator: Operator
+    attributes: tuple[Any, ...]
+    refs: tuple[Any, ...]
+    stop: bool
+    results: int
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Everything a program is made of. `leaves` are (shape, dtype) of the data handed in.
+
+    `wanted` are the result positions to produce; `writes` pairs (result, leaf) say which of them
+    take the place of a leaf in memory.
+    """
+
+    entries: tuple[Entry, ...]
+    leaves: tuple[Any, ...]
+    slots: tuple[type, ...]
+    wanted: tuple[int, ...]
+    writes: tuple[tuple[int, int], ...] = ()
+
+
+def placeholders(kinds: Sequence[Any]) -> list[Node | None]:
+    """Input nodes for kinds that are a Meta (shape, dtype), a number type, or None."""
+    nodes: list[Node | None] = []
+    for n, kind in enumerate(kinds):
+        if kind is None:
+            nodes.append(None)
+        elif isinstance(kind, type):
+            nodes.append(build.slot(n, kind))
+        else:
+            nodes.append(build.buffer(n, kind.shape, kind.dtype))
+    return nodes
+
+
+@dataclass
+class Expansion:
+    """The graph of a recording while it is being expanded."""
+
+    recording: Recording
+    results: list[Node] = field(default_factory=list)
+    customs: dict[int, Custom] = field(default_factory=dict)
+    leaves: list[Node] = field(default_factory=list)
+    lines: dict[int, str] = field(default_factory=dict)  # node id → user's line
+    next_slot: int = 0
+
+    def run(self) -> list[Node]:
+        """Expand every entry; the nodes of the wanted results."""
+        for n, leaf in enumerate(self.recording.leaves):
+            self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
+        for entry in self.recording.entries:
+            self._expand(entry)
+        return [self.results[position] for position in self.recording.wanted]
+
+    def _expand(self, entry: Entry) -> None:
+        inputs = [self._input(ref) for ref in entry.refs]
+        if entry.operator is BACKWARD:
+            outputs = self._differentiate(inputs)
+        else:
+            outputs = list(entry.operator.expand(inputs, entry.attributes))
+            self._note_derivative(entry, inputs, outputs)
+        if entry.stop:
+            outputs = [self._cut(node) for node in outputs]
+        for node in outputs:
+            self.lines.setdefault(node.id, entry.line)
+        self.results.extend(outputs)
+
+    def _input(self, ref: Any) -> Node | None:
+        if ref is None:
+            return None
+        if isinstance(ref, type):
+            self.next_slot += 1
+            return build.slot(self.next_slot - 1, ref)
+        return self.results[ref] if ref >= 0 else self.leaves[-ref - 1]
+
+    def _differentiate(self, inputs: Sequence[Node | None]) -> list[Node]:
+        root, cotangent, *leaves = inputs
+        assert root is not None
+        if cotangent is None:
+            cotangent = build.full(root.shape, 1.0, root.dtype)
+        wanted = [leaf for leaf in leaves if leaf is not None]
+        found = vjp([root], [cotangent], wanted, self.customs)
+        return [
+            build.full(leaf.shape, 0.0, leaf.dtype) if part is None else part
+            for leaf, part in zip(wanted, found, strict=True)
+        ]
+
+    def _note_derivative(
+        self, entry: Entry, inputs: Sequence[Node | None], outputs: Sequence[Node]
+    ) -> None:
+        rule = entry.operator.derivative
+        if rule is None or len(outputs) != 1 or any(outputs[0] is x for x in inputs):
+            return
+        arguments = entry.operator.arguments(inputs, entry.attributes)
+        tensors = tuple(x for x in inputs if x is not None and not isinstance(x, Slot))
+        output = outputs[0]
+
+        def pull(cotangent: Node) -> tuple[Node | None, ...]:
+            return tuple(rule(cotangent, output, *arguments))
+
+        self.customs[output.id] = (tensors, pull)
+
+    @staticmethod
+    def _cut(node: Node) -> Node:
+        return build.apply("detach", node) if node.dtype.is_floating_point else node

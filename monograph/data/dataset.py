@@ -1,0 +1,151 @@
+"""Data sets: something with a length whose samples are read by index, and ways to combine them.
+
+A sample is anything that `default_collate` can batch: arrays, tensors, numbers, and tuples or
+dictionaries of them. A data set may read a whole batch at once: by `__getitems__(indices)`, which
+returns a list of samples as in PyTorch, or by `read_batch(indices)`, which returns them collated.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from monograph.data.randomness import Seedable, numpy_generator
+
+
+class Dataset:
+    """Base class of data sets that are read by index; define `__getitem__` and `__len__`."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Base class of data sets that can only be read in order; define `__iter__`."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} must define __iter__")
+
+
+class TensorDataset(Dataset):
+    """Arrays or tensors of one length; sample `i` is the tuple of their rows `i`.
+
+    >>> pairs = TensorDataset(np.arange(6).reshape(3, 2), np.array([0, 1, 2]))
+    >>> len(pairs), pairs[1][0].tolist()
+    (3, [2, 3])
+    """
+
+    def __init__(self, *tensors: Any) -> None:
+        if not tensors:
+            raise ValueError("TensorDataset needs at least one tensor")
+        lengths = [len(tensor) for tensor in tensors]
+        if len(set(lengths)) != 1:
+            raise ValueError(f"TensorDataset needs tensors of one length, got lengths {lengths}")
+        self.tensors = tensors
+        # Rows of a batch are gathered in NumPy: one read per tensor, and nothing is recorded.
+        self._arrays = [as_array(tensor) for tensor in tensors]
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def read_batch(self, indices: Sequence[int]) -> list[np.ndarray]:
+        rows = np.asarray(indices)
+        return [array[rows] for array in self._arrays]
+
+    def __len__(self) -> int:
+        return len(self._arrays[0])
+
+
+class Subset(Dataset):
+    """Some samples of another data set, chosen by index."""
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+        # What the whole can do at once, the part can do too.
+        if hasattr(dataset, "read_batch"):
+            self.read_batch = lambda chosen: dataset.read_batch([indices[i] for i in chosen])
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, chosen: Sequence[int]) -> list[Any]:
+        return read_samples(self.dataset, [self.indices[i] for i in chosen])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(Dataset):
+    """Several data sets, one after the other.
+
+    >>> both = ConcatDataset([TensorDataset(np.zeros(2)), TensorDataset(np.ones(3))])
+    >>> len(both), float(both[2][0]), float(both[-1][0])
+    (5, 1.0, 1.0)
+    """
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset needs at least one data set")
+        self._ends = list(accumulate(len(dataset) for dataset in self.datasets))  # type: ignore[arg-type]
+
+    def __getitem__(self, index: int) -> Any:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        index %= len(self)
+        part = bisect_right(self._ends, index)
+        start = self._ends[part - 1] if part else 0
+        return self.datasets[part][index - start]
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+
+def random_split(
+    dataset: Dataset, lengths: Sequence[float], generator: Seedable = None
+) -> list[Subset]:
+    """Split a data set at random into parts of the given lengths, or fractions that sum to one.
+
+    >>> parts = random_split(TensorDataset(np.arange(10)), [0.75, 0.25], generator=0)
+    >>> [len(part) for part in parts]
+    [8, 2]
+    """
+    total = len(dataset)  # type: ignore[arg-type]
+    counts = _whole_lengths(lengths, total)
+    if sum(counts) != total:
+        raise ValueError(f"lengths {list(lengths)} do not sum to the data set's {total} samples")
+    order = numpy_generator(generator).permutation(total).tolist()
+    ends = list(accumulate(counts))
+    return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends)]
+
+
+def _whole_lengths(lengths: Sequence[float], total: int) -> list[int]:
+    if not (math.isclose(sum(lengths), 1) and all(0 <= part <= 1 for part in lengths)):
+        return [int(length) for length in lengths]
+    counts = [math.floor(total * part) for part in lengths]
+    for i in range(total - sum(counts)):  # the remainder goes round, one sample a part
+        counts[i % len(counts)] += 1
+    return counts
+
+
+def read_samples(dataset: Any, indices: Sequence[int]) -> list[Any]:
+    """The samples with these indices, in one read where the data set can do that."""
+    if hasattr(dataset, "__getitems__"):
+        return dataset.__getitems__(indices)
+    return [dataset[index] for index in indices]
+
+
+def as_array(value: Any) -> np.ndarray:
+    """The NumPy array of a tensor or an array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    return np.asarray(value)

@@ -1,0 +1,167 @@
+"""DataLoader: an iterable of batches.
+
+Each pass over the loader is one epoch. A batch goes through three steps: the batch sampler gives
+indices, the fetcher reads and collates their samples as NumPy arrays, and the loader turns the
+arrays into tensors. With workers, the middle step happens in other processes; see `workers.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from monograph.data.collate import collate_arrays, to_tensors
+from monograph.data.dataset import IterableDataset, read_samples
+from monograph.data.randomness import Seedable, numpy_generator
+from monograph.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from monograph.data.workers import WorkerInfo, batches_from_workers, current_worker
+
+Collate = Callable[[list[Any]], Any]
+
+
+class DataLoader:
+    """Reads a data set in batches.
+
+    `generator` may be a seed, a NumPy generator or a tensor generator. `num_workers` processes read
+    and collate ahead; they are forked, and need no `if __name__ == "__main__"` in the script.
+    `batch_size=None` hands out the samples one by one.
+
+    >>> import numpy as np
+    >>> from monograph.data import TensorDataset
+    >>> loader = DataLoader(TensorDataset(np.arange(10)), batch_size=4, drop_last=True)
+    >>> len(loader)
+    2
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[list[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Collate | None = None,
+        drop_last: bool = False,
+        generator: Seedable = None,
+        worker_init_fn: Callable[[int], None] | None = None,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError(f"num_workers must be 0 or more, got {num_workers}")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.num_workers = num_workers
+        self.collate_fn = collate_fn
+        self.worker_init_fn = worker_init_fn
+        self._random = None if generator is None else numpy_generator(generator)
+        self._iterable = isinstance(dataset, IterableDataset)
+        if self._iterable:
+            if shuffle or sampler is not None or batch_sampler is not None:
+                raise ValueError("an IterableDataset fixes its own order: no shuffle or sampler")
+            self.sampler = self.batch_sampler = None
+            return
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler already decides batch_size, shuffle, sampler and drop_last"
+                )
+            self.batch_size = None
+        if sampler is None:
+            if shuffle:
+                sampler = RandomSampler(dataset, generator=self._random)
+            elif batch_sampler is None:
+                sampler = SequentialSampler(dataset)
+        elif shuffle:
+            raise ValueError("give either shuffle=True or a sampler, not both")
+        if batch_sampler is None and batch_size is not None:
+            assert sampler is not None
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        elif batch_size is None and drop_last:
+            raise ValueError("drop_last needs a batch_size")
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.num_workers == 0:
+            batches = self._fetch_all(self._plan())
+        else:
+            batches = self._fetch_with_workers()
+        for batch in batches:
+            yield to_tensors(batch)
+
+    def __len__(self) -> int:
+        if not self._iterable:
+            plan = self.sampler if self.batch_sampler is None else self.batch_sampler
+            return len(plan)  # type: ignore[arg-type]
+        count = len(self.dataset)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def _plan(self) -> Iterator[Any]:
+        """What to read: lists of indices, single indices, or (iterable data) lists of samples."""
+        if not self._iterable:
+            plan = self.sampler if self.batch_sampler is None else self.batch_sampler
+            assert plan is not None
+            return iter(plan)
+        samples = iter(self.dataset)
+        return samples if self.batch_size is None else self._grouped(samples, self.batch_size)
+
+    def _grouped(self, samples: Iterator[Any], size: int) -> Iterator[list[Any]]:
+        while group := list(islice(samples, size)):
+            if len(group) == size or not self.drop_last:
+                yield group
+
+    def _fetch_all(self, plan: Iterable[Any]) -> Iterator[Any]:
+        return map(self._fetch, plan)
+
+    def _fetch(self, planned: Any) -> Any:
+        """Read and collate what one step of the plan names."""
+        if self.batch_size is None and self.batch_sampler is None:
+            sample = planned if self._iterable else self.dataset[planned]
+            return sample if self.collate_fn is None else self.collate_fn(sample)
+        if self._iterable:
+            samples = planned
+        elif self.collate_fn is None and hasattr(self.dataset, "read_batch"):
+            return self.dataset.read_batch(planned)
+        else:
+            samples = read_samples(self.dataset, planned)
+        return collate_arrays(samples) if self.collate_fn is None else self.collate_fn(samples)
+
+    def _fetch_with_workers(self) -> Iterator[Any]:
+        random = self._random or numpy_generator(None)
+        seed = int(random.integers(2**31))
+        if self._iterable:
+            return batches_from_workers(
+                self.num_workers, lambda _: self._fetch_all(self._plan()), self._worker_info(seed)
+            )
+        try:
+            len(self)
+        except TypeError:
+            raise ValueError("num_workers needs a sampler of known length") from None
+        # Every worker is forked with the whole plan of the epoch and takes its share of it, so
+        # nothing has to be sent to the workers.
+        plan = list(self._plan())
+        return batches_from_workers(
+            self.num_workers,
+            lambda worker: self._fetch_all(plan[worker :: self.num_workers]),
+            self._worker_info(seed),
+        )
+
+    def _worker_info(self, seed: int) -> Callable[[int], WorkerInfo]:
+        return lambda worker: WorkerInfo(
+            id=worker,
+            num_workers=self.num_workers,
+            seed=seed + worker,
+            dataset=self.dataset,
+            init=self.worker_init_fn,
+        )
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a data worker, which one it is; elsewhere None.
+
+    An `IterableDataset` uses it to read only its worker's share.
+    """
+    return current_worker()

@@ -1,0 +1,23 @@
+"""The exceptions that users meet. Each derives from the class that PyTorch would raise."""
+
+from __future__ import annotations
+
+
+class MonographError(Exception):
+    """Base of all errors that Monograph itself raises."""
+
+
+class OperandError(MonographError, RuntimeError, ValueError):
+    """Shapes or dtypes that an operator does not take, found at the call."""
+
+
+class IndexOutOfRange(MonographError, IndexError):
+    """An index outside the axis that it addresses."""
+
+
+class GradientError(MonographError, RuntimeError):
+    """A derivative that cannot be taken: no graph, a freed graph, or a value overwritten since."""
+
+
+class BackendError(MonographError, RuntimeError):
+    """A backend that is missing, or that cannot do what was asked."""

@@ -1,0 +1,1 @@
+"""The graph: nodes, operator objects, dtypes, index expressions, verifier, reference."""

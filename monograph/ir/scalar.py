@@ -1,0 +1,199 @@
+"""The scalar functions that `Map` applies, each described once.
+
+A `Scalar` holds all that is known of a function of numbers: how many operands, which dtype comes
+out, its NumPy meaning, its derivative (built with node arithmetic), and its text for Triton. A
+function that machines do not have (exp, tanh, …) also has a `definition` in terms of the
+primitive ones, run by any handler with methods named like the primitives: the LLVM emitter emits
+it, NumPy evaluates it in tests. To add a scalar function, add one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import elementary
+
+# (f, g, y, *operands) -> cotangent of one operand; f is the namespace of node constructors.
+Partial = Callable[..., Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """One function of numbers. `result` is "same" (as the last operand), "bool" or "given"."""
+
+    name: str
+    arity: int
+    numpy: Callable[..., Any]
+    partials: tuple[Partial, ...] = ()
+    result: str = "same"
+    commutative: bool = False
+    dear: bool = False  # costs many instructions: not to be recomputed lightly
+    definition: Callable[..., Any] | None = None
+    triton: str = ""
+
+
+TABLE: dict[str, Scalar] = {}
+
+
+def scalar(
+    name: str,
+    numpy: Callable[..., Any],
+    *partials: Partial,
+    triton: str,
+    arity: int | None = None,
+    result: str = "same",
+    commutative: bool = False,
+    definition: Callable[..., Any] | None = None,
+) -> Scalar:
+    """Declare a scalar function; the number of partials gives the arity unless it is stated."""
+    count = len(partials) if arity is None else arity
+    entry = Scalar(
+        name, count, numpy, partials, result, commutative, definition is not None, definition, triton
+    )
+    TABLE[name] = entry
+    return entry
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*operands: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*operands)
+
+    return call
+
+
+def _erf(x: Any) -> Any:
+    from math import erf
+
+    return np.vectorize(erf, otypes=[np.float64])(x).astype(x.dtype)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """True division for floats; for integers the quotient rounded to zero, 0 on division by 0."""
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    safe = np.where(b == 0, 1, b)
+    quotient = np.floor_divide(a, safe)
+    inexact = (quotient * safe != a) & ((a < 0) != (safe < 0))
+    return np.where(b == 0, 0, quotient + inexact).astype(a.dtype)
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    if a.dtype.kind == "f":
+        return np.floor(np.divide(a, b))
+    return np.where(b == 0, 0, np.floor_divide(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if a.dtype.kind == "f":
+        return np.remainder(a, b)
+    return np.where(b == 0, 0, np.remainder(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+# --- primitives: every backend has these ------------------------------------------------------
+scalar(
+    "add", np.add, lambda f, g, y, a, b: g, lambda f, g, y, a, b: g, triton="{0} + {1}",
+    commutative=True,
+)  # fmt: skip
+scalar(
+    "sub", np.subtract, lambda f, g, y, a, b: g, lambda f, g, y, a, b: -g, triton="{0} - {1}",
+)  # fmt: skip
+scalar(
+    "mul", np.multiply, lambda f, g, y, a, b: g * b, lambda f, g, y, a, b: g * a,
+    triton="{0} * {1}", commutative=True,
+)  # fmt: skip
+scalar(
+    "div", _quiet(_divide), lambda f, g, y, a, b: g / b, lambda f, g, y, a, b: -(g * y) / b,
+    triton="{0} / {1}",
+)  # fmt: skip
+scalar("floordiv", _quiet(_floordiv), None, None, triton="floor({0} / {1})")
+scalar(
+    "remainder", _quiet(_remainder), lambda f, g, y, a, b: g,
+    lambda f, g, y, a, b: -g * f.floordiv(a, b), triton="{0} - floor({0} / {1}) * {1}",
+)  # fmt: skip
+scalar("neg", np.negative, lambda f, g, y, x: -g, triton="-{0}")
+scalar("abs", np.abs, lambda f, g, y, x: g * f.sign(x), triton="tl.abs({0})")
+scalar(
+    "sign", np.sign, lambda f, g, y, x: None,
+    triton="tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, {0} * 0))",
+)  # fmt: skip
+scalar(
+    "maximum", np.maximum,
+    lambda f, g, y, a, b: f.select(a > b, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    lambda f, g, y, a, b: f.select(b > a, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    triton="tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", commutative=True,
+)  # fmt: skip
+scalar(
+    "minimum", np.minimum,
+    lambda f, g, y, a, b: f.select(a < b, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    lambda f, g, y, a, b: f.select(b < a, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    triton="tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", commutative=True,
+)  # fmt: skip
+for _name, _function, _sign in (
+    ("lt", np.less, "<"), ("le", np.less_equal, "<="), ("gt", np.greater, ">"),
+    ("ge", np.greater_equal, ">="), ("eq", np.equal, "=="), ("ne", np.not_equal, "!="),
+):  # fmt: skip
+    scalar(_name, _function, None, None, result="bool", triton="{0} " + _sign + " {1}")
+scalar("and", np.bitwise_and, None, None, triton="{0} & {1}", commutative=True)
+scalar("or", np.bitwise_or, None, None, triton="{0} | {1}", commutative=True)
+scalar("xor", np.bitwise_xor, None, None, triton="{0} ^ {1}", commutative=True)
+scalar("not", np.invert, None, triton="~{0}")
+scalar("shl", np.left_shift, None, None, triton="{0} << {1}")
+scalar("shr", np.right_shift, None, None, triton="{0} >> {1}")
+scalar(
+    "select", np.where, None, lambda f, g, y, c, a, b: f.select(c, g, g * 0.0),
+    lambda f, g, y, c, a, b: f.select(c, g * 0.0, g), triton="tl.where({0}, {1}, {2})",
+)  # fmt: skip
+scalar("floor", np.floor, lambda f, g, y, x: None, triton="libdevice.floor({0})")
+scalar("ceil", np.ceil, lambda f, g, y, x: None, triton="libdevice.ceil({0})")
+scalar("trunc", np.trunc, lambda f, g, y, x: None, triton="libdevice.trunc({0})")
+scalar("round", np.rint, lambda f, g, y, x: None, triton="libdevice.rint({0})")
+scalar("sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (y * 2.0), triton="tl.sqrt_rn({0})")
+scalar("cast", lambda x: x, lambda f, g, y, x: f.cast(g, x.dtype), result="given", triton="")
+scalar("bitcast", lambda x: x, None, result="given", triton="")
+# The identity that no derivative passes: it is removed once derivatives are taken.
+scalar("detach", lambda x: x, lambda f, g, y, x: None, triton="{0}")
+
+# --- functions with a definition in primitives --------------------------------------------------
+scalar(
+    "exp", _quiet(np.exp), lambda f, g, y, x: g * y, definition=elementary.exp,
+    triton="tl.exp({0})",
+)  # fmt: skip
+scalar(
+    "expm1", _quiet(np.expm1), lambda f, g, y, x: g * (y + 1.0), definition=elementary.expm1,
+    triton="libdevice.expm1({0})",
+)  # fmt: skip
+scalar(
+    "log", _quiet(np.log), lambda f, g, y, x: g / x, definition=elementary.log,
+    triton="tl.log({0})",
+)  # fmt: skip
+scalar(
+    "log1p", _quiet(np.log1p), lambda f, g, y, x: g / (x + 1.0), definition=elementary.log1p,
+    triton="libdevice.log1p({0})",
+)  # fmt: skip
+scalar(
+    "sin", _quiet(np.sin), lambda f, g, y, x: g * f.cos(x), definition=elementary.sin,
+    triton="libdevice.sin({0})",
+)  # fmt: skip
+scalar(
+    "cos", _quiet(np.cos), lambda f, g, y, x: -g * f.sin(x), definition=elementary.cos,
+    triton="libdevice.cos({0})",
+)  # fmt: skip
+scalar(
+    "tanh", np.tanh, lambda f, g, y, x: g * (1.0 - y * y), definition=elementary.tanh,
+    triton="libdevice.tanh({0})",
+)  # fmt: skip
+scalar(
+    "erf", _erf, lambda f, g, y, x: g * f.exp(-(x * x)) * 1.1283791670955126,
+    definition=elementary.erf, triton="libdevice.erf({0})",
+)  # fmt: skip
+scalar(
+    "pow", _quiet(np.power),
+    lambda f, g, y, a, b: f.select(f.eq(b, 0.0), g * 0.0, g * b * f.pow(a, b - 1.0)),
+    lambda f, g, y, a, b: f.select(f.eq(a, 0.0), g * 0.0, g * y * f.log(a)),
+    definition=elementary.pow, triton="libdevice.pow({0}, {1})",
+)  # fmt: skip

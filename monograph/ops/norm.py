@@ -1,0 +1,76 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import build
+from ..tensor import Tensor
+from .define import Scalar, operator
+
+f = build.functions
+
+
+@operator(method=False)
+def layer_norm(
+    x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: Scalar = 1e-5,
+) -> Any:  # fmt: skip
+    """x centred and scaled over its last axes, then weight · x + bias."""
+    rank = len(normalized_shape)
+    if tuple(x.shape[x.ndim - rank :]) != tuple(normalized_shape):
+        raise ValueError(
+            f"normalized_shape {list(normalized_shape)} must be the last sizes of {list(x.shape)}"
+        )
+    axes = tuple(range(x.ndim - rank, x.ndim))
+    _, _, y = moments(x, axes, eps)
+    return affine(y, weight, bias)
+
+
+def moments(x: Any, axes: tuple[int, ...], eps: Any) -> tuple[Any, Any, Any]:
+    """(mean, biased variance, normalised x) over the axes, which stay with size 1."""
+    number = 1
+    for k in axes:
+        number *= x.shape[k]
+    mean = build.reduce("add", x, axes, True) * (1.0 / number)
+    centred = x - mean
+    variance = build.reduce("add", centred * centred, axes, True) * (1.0 / number)
+    return mean, variance, centred * (1.0 / f.sqrt(variance + eps))
+
+
+def affine(y: Any, weight: Any, bias: Any) -> Any:
+    """weight · y + bias, either of which may be absent."""
+    if weight is not None:
+        y = y * weight
+    return y if bias is None else y + bias
+
+
+def _per_channel(v: Any, x: Any) -> Any:
+    return None if v is None else build.reshape(v, (x.shape[1], *([1] * (x.ndim - 2))))
+
+
+@operator(method=False)
+def batch_norm_training(
+    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
+) -> Any:
+    """(y, mean, unbiased variance) of x [N, C, …] normalised over all axes but the channels."""
+    axes = (0, *range(2, x.ndim))
+    number = x.size // max(x.shape[1], 1)
+    if number <= 1:
+        raise ValueError(f"batch norm needs more than one value per channel, got {list(x.shape)}")
+    mean, variance, y = moments(x, axes, eps)
+    y = affine(y, _per_channel(weight, x), _per_channel(bias, x))
+    channels = (x.shape[1],)
+    unbiased = variance * (number / (number - 1))
+    return y, build.reshape(mean, channels), build.reshape(unbiased, channels)
+
+
+@operator(method=False)
+def batch_norm_inference(
+    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: Scalar = 1e-5,
+) -> Any:  # fmt: skip
+    """x normalised with the given statistics."""
+    scale = 1.0 / f.sqrt(variance + eps)
+    y = (x - _per_channel(mean, x)) * _per_channel(scale, x)
+    return affine(y, _per_channel(weight, x), _per_channel(bias, x))

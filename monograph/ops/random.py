@@ -1,0 +1,90 @@
+"""Random numbers: functions of (seed, offset, position), so that no order of evaluation matters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ir import build, dtypes
+from ..ir.dtypes import DType
+from ..tensor import Tensor
+from .define import Scalar, operator
+
+f = build.functions
+
+
+class Generator:
+    """A seed and a counter: each draw takes the next offset.
+
+    >>> import monograph as mg
+    >>> mg.Generator().manual_seed(1).initial_seed()
+    1
+    """
+
+    def __init__(self) -> None:
+        self.seed = 0
+        self.offset = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the sequence of `seed`."""
+        self.seed, self.offset = int(seed), 0
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that the sequence started from."""
+        return self.seed
+
+    def draw(self, count: int = 1) -> tuple[int, int]:
+        """(seed, offset) of the next draw, and move on by `count`."""
+        offset = self.offset
+        self.offset += count
+        return self.seed, offset
+
+    def get_state(self) -> tuple[int, int]:
+        """What `set_state` takes."""
+        return self.seed, self.offset
+
+    def set_state(self, state: tuple[int, int]) -> None:
+        """Continue where `get_state` was called."""
+        self.seed, self.offset = state
+
+
+default_generator = Generator()
+
+
+def unit(shape: Any, seed: Any, offset: Any, dtype: DType) -> Any:
+    """Uniform numbers in [0, 1): multiples of 2⁻²⁴, exact in float32."""
+    bits = build.random_bits(shape, seed, offset)
+    high = f.shr(bits, build.const(8, dtypes.uint32))
+    return build.cast(high, dtype) * 2.0**-24
+
+
+@operator(method=False)
+def uniform(
+    shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, low: Scalar, high: Scalar
+) -> Any:
+    """Uniform numbers in [low, high)."""
+    return unit(shape, seed, offset, dtype) * (high - low) + low
+
+
+@operator(method=False)
+def normal(
+    shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, mean: Scalar, std: Scalar
+) -> Any:
+    """Normally distributed numbers, by Box and Muller; uses two offsets."""
+    radius = f.sqrt(f.log(1.0 - unit(shape, seed, offset, dtype)) * -2.0)
+    angle = unit(shape, seed, offset + 1, dtype) * (2.0 * math.pi)
+    return radius * f.cos(angle) * std + mean
+
+
+def drop(x: Any, p: Any, seed: Any, offset: Any) -> Any:
+    """x with elements zeroed at probability p and the others scaled by 1 / (1 - p)."""
+    kept = unit(x.shape, seed, offset, dtypes.float32) >= p
+    scale = build.as_node(1.0 / (1.0 - p), x.dtype) if not isinstance(p, (int, float)) else 1 / (1 - p)
+    return build.select(kept, x * scale, 0.0)
+
+
+@operator(name="dropout", method=False)
+def dropout_with(x: Tensor, p: Scalar, seed: Scalar, offset: Scalar) -> Any:
+    """Dropout whose draw is named by (seed, offset)."""
+    return drop(x, p, seed, offset)

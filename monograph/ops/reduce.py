@@ -1,0 +1,156 @@
+"""Reductions: sum, mean, variance, extremes and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import build, dtypes
+from ..ir.dtypes import DType, Kind
+from ..tensor import Tensor
+from .define import Tensors, operator
+
+f = build.functions
+
+
+def axes_of(x: Any, dim: Any) -> tuple[int, ...]:
+    """The axes meant by `dim`: all for None, one, or several; negative ones from the end."""
+    if dim is None or dim == ():
+        return tuple(range(x.ndim))
+    listed = (dim,) if isinstance(dim, int) else tuple(dim)
+    rank = max(x.ndim, 1)
+    for k in listed:
+        if not -rank <= k < rank:
+            raise IndexError(f"dimension {k} is out of range for a tensor of {x.ndim} dimensions")
+    found = tuple(k % rank for k in listed)
+    if len(set(found)) != len(found):
+        raise ValueError(f"dim {dim} names an axis twice")
+    return found if x.ndim else ()
+
+
+def count(x: Any, axes: tuple[int, ...]) -> int:
+    """How many elements are reduced into one."""
+    result = 1
+    for k in axes:
+        result *= x.shape[k]
+    return result
+
+
+@operator
+def sum(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """The sum over dim; integers and booleans add up in int64."""
+    target = dtype or (x.dtype if x.dtype.kind is Kind.FLOAT else dtypes.int64)
+    return build.reduce("add", build.cast(x, target), axes_of(x, dim), keepdim)
+
+
+@operator
+def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """The mean over dim."""
+    if dtype is not None:
+        x = build.cast(x, dtype)
+    if x.dtype.kind is not Kind.FLOAT:
+        raise ValueError(f"mean needs a floating point dtype, got {x.dtype.name}")
+    axes = axes_of(x, dim)
+    number = count(x, axes)
+    scale = 1.0 / number if number else float("nan")
+    return build.reduce("add", x, axes, keepdim) * scale
+
+
+@operator
+def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
+    """The variance over dim, divided by n - correction."""
+    axes = axes_of(x, dim)
+    number = count(x, axes)
+    centred = x - mean(x, axes, True)
+    freedom = max(number - correction, 0)
+    total = build.reduce("add", centred * centred, axes, keepdim)
+    return total / freedom if freedom else total * float("nan")
+
+
+@operator
+def std(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
+    """The standard deviation over dim."""
+    return f.sqrt(var(x, dim, correction, keepdim))
+
+
+@operator
+def prod(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The product over dim."""
+    target = x.dtype if x.dtype.kind is Kind.FLOAT else dtypes.int64
+    return build.reduce("mul", build.cast(x, target), axes_of(x, dim), keepdim)
+
+
+@operator
+def amax(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest element over dim; equal ones share the derivative."""
+    return build.reduce("max", x, axes_of(x, dim), keepdim)
+
+
+@operator
+def amin(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest element over dim; equal ones share the derivative."""
+    return build.reduce("min", x, axes_of(x, dim), keepdim)
+
+
+def _shared(g: Any, y: Any, x: Any, dim: Any, keepdim: bool) -> tuple[Any]:
+    axes = axes_of(x, dim)
+    if not keepdim:
+        g, y = build.expand_dims(g, axes), build.expand_dims(y, axes)
+    ties = build.cast(f.eq(x, y), x.dtype)
+    return (g * ties / build.reduce("add", ties, axes, True),)
+
+
+amax.derivative(_shared)
+amin.derivative(_shared)
+
+
+@operator
+def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The position of the first largest element along dim, or in the flattened tensor."""
+    return build.reduce("argmax", x, axes_of(x, dim), keepdim)
+
+
+@operator
+def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The position of the first smallest element along dim, or in the flattened tensor."""
+    return build.reduce("argmin", x, axes_of(x, dim), keepdim)
+
+
+@operator(name="max", method=False)
+def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
+    """(values, indices) of the largest elements along dim."""
+    axes = axes_of(x, dim)
+    return build.reduce("max", x, axes, keepdim), build.reduce("argmax", x, axes, keepdim)
+
+
+@operator
+def any(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether some element over dim is non-zero."""
+    return build.reduce("or", build.cast(x, dtypes.bool_), axes_of(x, dim), keepdim)
+
+
+@operator
+def all(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether every element over dim is non-zero."""
+    return build.reduce("and", build.cast(x, dtypes.bool_), axes_of(x, dim), keepdim)
+
+
+@operator
+def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """log Σ exp(x) over dim, without overflow."""
+    axes = axes_of(x, dim)
+    top = build.apply("detach", build.reduce("max", x, axes, True))
+    top = build.select(f.eq(f.abs(top), float("inf")), 0.0, top)
+    total = f.log(build.reduce("add", f.exp(x - top), axes, True)) + top
+    return total if keepdim else build.reshape(total, build.reduce("add", x, axes).shape)
+
+
+@operator(method=False)
+def global_norm(tensors: Tensors) -> Any:
+    """The 2-norm of all elements of all tensors."""
+    total: Any = None
+    for x in tensors:
+        part = build.reduce("add", x * x, tuple(range(x.ndim)))
+        total = part if total is None else total + part
+    return f.sqrt(total)
+
+

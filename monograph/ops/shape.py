@@ -1,0 +1,239 @@
+"""Shape: reshape, permute, slices, joining, padding. Views share the storage they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import build, index
+from ..ir.node import axis, coordinates
+from ..tensor import Tensor
+from ..transform.derivative import vjp
+from .define import Scalar, Tensors, operator
+
+
+def _axis(x: Any, dim: int, extra: int = 0) -> int:
+    rank = x.ndim + extra
+    if not -max(rank, 1) <= dim < max(rank, 1):
+        raise IndexError(f"dimension {dim} is out of range for a tensor of {x.ndim} dimensions")
+    return dim % max(rank, 1)
+
+
+def resolve_shape(size: int, shape: Any) -> tuple[int, ...]:
+    """The shape with its -1 worked out."""
+    known = 1
+    for extent in shape:
+        known *= extent if extent != -1 else 1
+    if -1 in shape:
+        if known == 0 or size % known:
+            raise ValueError(f"shape {list(shape)} is invalid for {size} elements")
+        shape = tuple([size // known if e == -1 else e for e in shape])
+    elif known != size:
+        raise ValueError(f"shape {list(shape)} is invalid for {size} elements")
+    return tuple(shape)
+
+
+@operator(name="reshape", method=False, view=True)
+def reshape_to(x: Tensor, shape: tuple[int, ...]) -> Any:
+    """The same elements in another shape; one extent may be -1."""
+    return build.reshape(x, resolve_shape(x.size, shape))
+
+
+@operator(name="permute", method=False, view=True)
+def permute_to(x: Tensor, dims: tuple[int, ...]) -> Any:
+    """Axes in another order."""
+    order = [_axis(x, d) for d in dims]
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError(f"dims {list(dims)} are no permutation of {x.ndim} axes")
+    return build.permute(x, order)
+
+
+@operator(view=True)
+def transpose(x: Tensor, dim0: int, dim1: int) -> Any:
+    """Two axes exchanged."""
+    order = list(range(x.ndim))
+    a, b = _axis(x, dim0), _axis(x, dim1)
+    if x.ndim == 0:
+        return x
+    order[a], order[b] = order[b], order[a]
+    return build.permute(x, order)
+
+
+@operator(view=True)
+def unsqueeze(x: Tensor, dim: int) -> Any:
+    """A new axis of size 1 at dim."""
+    return build.expand_dims(x, [_axis(x, dim, 1)])
+
+
+@operator(view=True)
+def squeeze(x: Tensor, dim: Any = None) -> Any:
+    """Without the axes of size 1 (all, or those named)."""
+    if dim is None:
+        gone = set(range(x.ndim))
+    else:
+        gone = {_axis(x, d) for d in ((dim,) if isinstance(dim, int) else dim)}
+    return build.reshape(
+        x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)])
+    )
+
+
+@operator(name="expand", method=False, view=True)
+def expand_to(x: Tensor, shape: tuple[int, ...]) -> Any:
+    """Axes of size 1 repeated to `shape`; -1 keeps an extent."""
+    lead = len(shape) - x.ndim
+    if lead < 0:
+        raise ValueError(f"shape {list(shape)} has fewer axes than the tensor's {list(x.shape)}")
+    full = tuple([x.shape[k - lead] if e == -1 and k >= lead else e for k, e in enumerate(shape)])
+    return build.broadcast_to(x, full)
+
+
+@operator(view=True)
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes start_dim … end_dim as one."""
+    if x.ndim == 0:
+        return build.reshape(x, (1,))
+    first, last = _axis(x, start_dim), _axis(x, end_dim)
+    middle = 1
+    for extent in x.shape[first : last + 1]:
+        middle *= extent
+    return build.reshape(x, (*x.shape[:first], middle, *x.shape[last + 1 :]))
+
+
+@operator(view=True)
+def narrow(x: Tensor, dim: int, start: int, length: int) -> Any:
+    """`length` places along dim from `start`."""
+    return _slice(x, _axis(x, dim), start, length, 1)
+
+
+def _slice(x: Any, k: int, start: int, length: int, step: int) -> Any:
+    shape = (*x.shape[:k], length, *x.shape[k + 1 :])
+    where: list[Any] = list(coordinates(shape))
+    where[k] = axis(k, length) * step + start
+    return build.reindex(x, shape, where)
+
+
+@operator(name="index", method=False, view=True)
+def basic_index(x: Tensor, places: tuple[Any, ...]) -> Any:
+    """x[places] for integers, (start, stop, step) triples, None and …, as `Tensor[...]` calls it."""
+    k = 0
+    for place in places:
+        if place is None:
+            x = build.expand_dims(x, [k])
+            k += 1
+        elif isinstance(place, int):
+            extent = x.shape[k]
+            if not -extent <= place < extent:
+                raise IndexError(f"index {place} is out of range for an axis of size {extent}")
+            x = _slice(x, k, place % extent, 1, 1)
+            x = build.reshape(x, (*x.shape[:k], *x.shape[k + 1 :]))
+        else:
+            start, stop, step = slice(*place).indices(x.shape[k])
+            x = _slice(x, k, start, len(range(start, stop, step)), step)
+            k += 1
+    return x
+
+
+@operator(name="flip", method=False)
+def flip_axes(x: Tensor, dims: tuple[int, ...]) -> Any:
+    """The order of elements along dims reversed."""
+    where: list[Any] = list(coordinates(x.shape))
+    for d in dims:
+        k = _axis(x, d)
+        where[k] = x.shape[k] - 1 - where[k]
+    return build.reindex(x, x.shape, where)
+
+
+@operator(method=False)
+def cat(tensors: Tensors, dim: int = 0) -> Any:
+    """Tensors joined along dim."""
+    if not tensors:
+        raise ValueError("cat needs at least one tensor")
+    common = build.common_dtype(tensors)
+    k = _axis(tensors[0], dim)
+    total = 0
+    for t in tensors:
+        others = [e for n, e in enumerate(t.shape) if n != k]
+        if t.ndim != tensors[0].ndim or others != [
+            e for n, e in enumerate(tensors[0].shape) if n != k
+        ]:
+            shapes = ", ".join(str(list(t.shape)) for t in tensors)
+            raise ValueError(f"sizes must match except along dim {dim}: {shapes}")
+        total += t.shape[k]
+    shape = (*tensors[0].shape[:k], total, *tensors[0].shape[k + 1 :])
+    result, start = None, 0
+    for t in tensors:
+        where: list[Any] = list(coordinates(shape))
+        where[k] = where[k] - start
+        guard = index.within(where[k], t.shape[k])
+        part = build.reindex(build.cast(t, common), shape, where, guard)
+        if result is None:
+            result = part
+        else:
+            result = build.select(build.coordinate(shape, k) < start, result, part)
+        start += t.shape[k]
+    return result
+
+
+@operator(method=False)
+def pad_constant(x: Tensor, pads: tuple[int, ...], value: float = 0.0) -> Any:
+    """x with `value` around it; pads are (before, after) pairs from the last axis on."""
+    shape = list(x.shape)
+    where: list[Any] = []
+    before = [0] * x.ndim
+    for n in range(len(pads) // 2):
+        k = x.ndim - 1 - n
+        before[k] = pads[2 * n]
+        shape[k] += pads[2 * n] + pads[2 * n + 1]
+        if shape[k] < 0:
+            raise ValueError(f"padding {list(pads)} leaves axis {k} with a negative size")
+    guard: tuple[Any, ...] = ()
+    for k, extent in enumerate(shape):
+        where.append(axis(k, extent) - before[k])
+        guard += index.within(where[k], x.shape[k])
+    fill = x.dtype.numpy.type(value).item()
+    return build.reindex(x, tuple(shape), where, guard, fill)
+
+
+@operator
+def tril(x: Tensor, diagonal: int = 0) -> Any:
+    """x with zeros above the diagonal."""
+    rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
+    return build.select(columns - rows <= diagonal, x, build.const(0, x.dtype))
+
+
+@operator
+def triu(x: Tensor, diagonal: int = 0) -> Any:
+    """x with zeros below the diagonal."""
+    rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
+    return build.select(columns - rows >= diagonal, x, build.const(0, x.dtype))
+
+
+@operator(method=False)
+def arange_of(length: int, start: Scalar, step: Scalar, dtype: Any) -> Any:
+    """start + step · (0, 1, …)."""
+    count = build.coordinate((length,), 0)
+    value = build.cast(count, dtype) * build.as_node(step, dtype) + build.as_node(start, dtype)
+    return build.cast(value, dtype)
+
+
+@operator(method=False)
+def full_of(shape: tuple[int, ...], value: Scalar, dtype: Any) -> Any:
+    """An array of one number."""
+    return build.broadcast_to(build.as_node(value, dtype), shape)
+
+
+@operator(method=False)
+def write_view(base: Tensor, new: Tensor, chain: tuple[Any, ...]) -> Any:
+    """base with `new` written through a chain of views.
+
+    The views are injective index maps, so their transpose puts each element of `new` in its place,
+    and the transpose of ones says which places were written.
+    """
+    source = build.buffer(-1, base.shape, base.dtype)
+    view: Any = source
+    for step, attributes in chain:
+        if step.smooth:  # detach moves nothing
+            (view,) = step.expand((view,), attributes)
+    given = build.broadcast_to(build.cast(new, base.dtype), view.shape)
+    (placed,) = vjp([view], [given], [source])
+    (written,) = vjp([view], [build.full(view.shape, 1, base.dtype)], [source])
+    return build.select(build.functions.ne(written, 0), placed, base)

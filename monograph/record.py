@@ -1,0 +1,462 @@
+"""Recording: an operator call becomes one entry of a list; a flush runs the list as one program.
+
+`call` is what every operator does when a user calls it. It looks up the signature (operator,
+attributes, shapes and dtypes of the inputs), which knows the shapes that come out, and appends an
+entry. Nothing is computed. `flush` takes all that is pending: the key of the recording (the
+operators and how they are wired; numbers and addresses are not part of it) finds a compiled
+program, or makes one, and the results become data. Recorder and gradient mode are thread-local.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import errors, statistics
+from .compiler import recording as rec_form
+from .compiler.pipeline import Programs
+from .config import config
+from .ir.node import Node, interning
+from .ir.operator import Operator
+from .storage import Meta, Storage, Value, meta_of
+
+_PACKAGE = __name__.rsplit(".", 1)[0]
+BACKWARD = rec_form.BACKWARD
+
+
+class Signature:
+    """What is known of a call before its values: operator, attributes, input and output kinds."""
+
+    __slots__ = ("number", "operator", "attributes", "inputs", "outputs", "differentiable")
+
+    def __init__(
+        self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
+        outputs: tuple[Meta, ...],
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.operator = operator
+        self.attributes = attributes
+        self.inputs = inputs
+        self.outputs = outputs
+        self.differentiable = tuple([m.dtype.is_floating_point for m in outputs])
+
+
+class Record:
+    """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
+
+    __slots__ = ("signature", "inputs", "stop", "code", "offset")
+
+    def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
+        self.signature = signature
+        self.inputs = inputs  # Values, None, or numbers
+        self.stop = stop
+
+    @property
+    def line(self) -> str:
+        """The user's file and line."""
+        code = self.code
+        if code is None:
+            return "<unknown>"
+        number = code.co_firstlineno
+        for start, end, line in code.co_lines():
+            if start <= self.offset < end and line is not None:
+                number = line
+        return f"{code.co_filename}:{number}"
+
+
+class Recorder:
+    """What one thread has recorded since its last flush."""
+
+    def __init__(self) -> None:
+        self.grad = True
+        self.eager = False
+        self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
+        self.capture: Callable[..., None] | None = None
+        self.epoch = 0
+        self.flushes: list[str] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was pending; the next recording starts."""
+        self.epoch = next_epoch()
+        self.records: list[Record] = []
+        self.refs: list[list[Any]] = []
+        self.results: list[Value] = []
+        self.leaves: list[Value] = []
+        self.slots: list[Any] = []
+        self.live_slots: list[tuple[int, Any]] = []
+        self.key: list[Any] = []
+
+
+_epoch_lock = threading.Lock()
+_epoch = 0
+
+
+def next_epoch() -> int:
+    """A number that no other recording has, in any thread."""
+    global _epoch
+    with _epoch_lock:
+        _epoch += 1
+        return _epoch
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.recorder = Recorder()
+
+
+_local = _Local()
+
+
+def recorder() -> Recorder:
+    """This thread's recorder."""
+    return _local.recorder
+
+
+class Live:
+    """A number that is read again at every replay: `Live(group, "lr")`."""
+
+    __slots__ = ("mapping", "name")
+
+    def __init__(self, mapping: Any, name: str) -> None:
+        self.mapping = mapping
+        self.name = name
+
+    def get(self) -> float:
+        """The number as it is now."""
+        value: float = self.mapping[self.name]
+        return value
+
+
+class _Unregistered:
+    """Stands in until the frontend names its handle class."""
+
+
+handle_class: type = _Unregistered
+_wrap: Callable[..., Any] = lambda value: value  # noqa: E731
+_wrap_view: Callable[..., Any] = lambda value: value  # noqa: E731
+
+
+def register_handle(
+    handle: type, wrap: Callable[[Value], Any], wrap_view: Callable[..., Any]
+) -> None:
+    """The frontend's Tensor class, and how to make one of a Value, or of a view of another."""
+    global handle_class, _wrap, _wrap_view
+    handle_class, _wrap, _wrap_view = handle, wrap, wrap_view
+
+
+_signatures: dict[tuple[Any, ...], Signature] = {}
+_NUMBERS = (float, int, bool)
+
+
+def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
+    """Record one call and return its Tensor(s); inside a definition, expand instead."""
+    recorder = _local.recorder
+    key: list[Any] = [operator, attributes]
+    values: list[Any] = []
+    needs_grad = False
+    for given in inputs:
+        kind = given.__class__
+        if isinstance(given, handle_class):
+            value = given._value()
+            key.append(value.meta)
+            values.append(value)
+            if value.requires_grad:
+                needs_grad = True
+        elif kind is float or kind is int or kind is bool or given is None:
+            key.append(kind)
+            values.append(given)
+        elif kind is Live:
+            key.append(float)
+            values.append(given)
+        elif isinstance(given, Node):
+            result = operator.expand(inputs, attributes)
+            return result if len(result) > 1 else result[0]
+        else:
+            value = _foreign(operator, given)
+            key.append(value.__class__ if not isinstance(value, Value) else value.meta)
+            values.append(value)
+    signature = _signatures.get(tuple(key))
+    if signature is None:
+        signature = _new_signature(operator, attributes, key)
+    outputs = record_call(signature, values, needs_grad)
+    if operator.view:
+        return _wrap_view(outputs[0], inputs[0], operator, attributes)
+    if len(outputs) == 1:
+        result = _wrap(outputs[0])
+    else:
+        result = tuple([_wrap(value) for value in outputs])
+    if recorder.eager or len(recorder.records) >= PENDING_LIMIT:
+        flush("eager" if recorder.eager else "many pending operators")
+    return result
+
+
+# Loops that never read a value are cut here, so that pending work stays bounded.
+PENDING_LIMIT = 20_000
+
+
+def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> list[Value]:
+    """Append one call and mark what it returns as differentiable where it is."""
+    recorder = _local.recorder
+    record = Record(signature, inputs, needs_grad and not recorder.grad)
+    _locate(record)
+    outputs = append(recorder, record)
+    if needs_grad and recorder.grad and signature.operator.smooth:
+        for value, smooth in zip(outputs, signature.differentiable, strict=True):
+            if smooth:
+                value.requires_grad = True
+                value.tape = record
+    statistics.counters.recorded += 1
+    return outputs
+
+
+def append(recorder: Recorder, record: Record) -> list[Value]:
+    """Put a record at the end of the pending list; its results, not yet known."""
+    epoch = recorder.epoch
+    refs: list[Any] = []
+    for value in record.inputs:
+        if value.__class__ is Value:
+            if value.epoch != epoch:
+                _enter(recorder, value)
+            refs.append(value.position)
+        elif value.__class__ is Live:
+            recorder.live_slots.append((len(recorder.slots), value))
+            recorder.slots.append(float(value.get()))
+            refs.append(float)
+        elif value is not None:
+            recorder.slots.append(value)
+            refs.append(value.__class__)
+        else:
+            refs.append(None)
+    number = record.signature.number
+    recorder.key.append(-number if record.stop else number)
+    recorder.key.extend(refs)
+    results = recorder.results
+    outputs = []
+    for n, meta in enumerate(record.signature.outputs):
+        result = Value(meta, None, record, n)
+        result.epoch = epoch
+        result.position = len(results)
+        results.append(result)
+        outputs.append(result)
+    recorder.records.append(record)
+    recorder.refs.append(refs)
+    return outputs
+
+
+def _enter(recorder: Recorder, value: Value) -> None:
+    """Give a value from outside this recording a place among the leaves."""
+    if value.data is None:
+        if value.record is None:
+            raise RuntimeError("a value without data and without a record was used")
+        _record_again(recorder, value)
+        return
+    recorder.leaves.append(value)
+    value.epoch = recorder.epoch
+    value.position = -len(recorder.leaves)
+
+
+def _record_again(recorder: Recorder, value: Value) -> None:
+    """A result that was not computed when it could have been: record its history again."""
+    stack = [value]
+    while stack:
+        here = stack[-1]
+        if here.epoch == recorder.epoch:
+            stack.pop()
+            continue
+        if here.data is not None:
+            _enter(recorder, here)
+            stack.pop()
+            continue
+        missing = [
+            v for v in here.record.inputs if isinstance(v, Value) and v.epoch != recorder.epoch
+        ]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        _adopt(recorder, here)
+
+
+def _adopt(recorder: Recorder, value: Value) -> None:
+    """Append the record of `value` once more, with `value` itself as the result."""
+    record = value.record
+    fresh = append(recorder, record)
+    at = fresh[value.index].position
+    value.epoch = recorder.epoch
+    value.position = at
+    recorder.results[at] = value
+
+
+def record_tape(root: Value) -> None:
+    """Make sure that all the root is differentiated through stands in the pending recording."""
+    recorder = _local.recorder
+    order: list[Value] = []
+    seen: set[int] = set()
+    stack: list[tuple[Value, bool]] = [(root, False)]
+    while stack:
+        value, done = stack.pop()
+        if done:
+            order.append(value)
+            continue
+        if id(value) in seen or value.tape is None:
+            continue
+        seen.add(id(value))
+        stack.append((value, True))
+        stack.extend((v, False) for v in value.tape.inputs if isinstance(v, Value))
+    for value in order:
+        pending = value.epoch == recorder.epoch and value.position >= 0
+        if not pending:
+            value.record = value.tape
+            _adopt(recorder, value)
+
+
+def _foreign(operator: Operator, given: Any) -> Any:
+    """An input that is no tensor and no number: NumPy scalars and arrays are taken."""
+    if isinstance(given, np.generic):
+        return given.item()
+    raise TypeError(
+        f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}"
+    )
+
+
+def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any]) -> Signature:
+    """Find out what comes out by expanding the definition once, on placeholders."""
+    kinds = tuple([None if kind is type(None) else kind for kind in key[2:]])
+    with interning():
+        nodes = rec_form.placeholders(kinds)
+        try:
+            outputs = operator.expand(nodes, attributes)
+        except (ValueError, TypeError, IndexError) as problem:
+            raise _operand_error(operator, kinds, problem) from None
+    metas = tuple([meta_of(node.shape, node.dtype) for node in outputs])
+    signature = Signature(len(_signatures) + 1, operator, attributes, kinds, metas)
+    _signatures[tuple(key)] = signature
+    return signature
+
+
+def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception) -> Exception:
+    shown = ", ".join(
+        repr(k) if isinstance(k, Meta) else getattr(k, "__name__", "None") for k in kinds
+    )
+    message = f"{operator.name}: {problem} (inputs: {shown})"
+    if isinstance(problem, TypeError):
+        return TypeError(message)
+    if isinstance(problem, IndexError):
+        return errors.IndexOutOfRange(message)
+    return errors.OperandError(message)
+
+
+def backward_signature(metas: tuple[Meta, ...]) -> Signature:
+    """The signature of a backward pass: (root, cotangent, leaves…) → one gradient per leaf."""
+    key = (BACKWARD, (), *metas)
+    found = _signatures.get(key)
+    if found is None:
+        found = Signature(len(_signatures) + 1, BACKWARD, (), metas, metas[2:])
+        _signatures[key] = found
+    return found
+
+
+def _locate(record: Record) -> None:
+    """Note the user's line: the innermost frame outside this package."""
+    frame = sys._getframe(3)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        record.code, record.offset = None, 0
+    else:
+        record.code, record.offset = frame.f_code, frame.f_lasti
+
+
+# --- flushing -----------------------------------------------------------------------------------
+
+programs = Programs()
+
+
+def flush(reason: str) -> None:
+    """Run everything that is pending in this thread."""
+    recorder = _local.recorder
+    if not recorder.records:
+        return
+    statistics.note_flush(reason, len(recorder.records))
+    wanted, writes = _live(recorder)
+    if not wanted:
+        recorder.reset()
+        return
+    key = (tuple(recorder.key), config.backend, config.onednn)
+    try:
+        executable = programs.find(key, wanted, writes)
+        if executable is None:
+            executable = programs.make(key, _form(recorder, wanted, writes))
+        leaves = [value.data for value in recorder.leaves]
+        outputs = executable.run(leaves, recorder.slots)
+    except BaseException:
+        recorder.reset()
+        raise
+    results = recorder.results
+    for position, array in zip(executable.outputs, outputs, strict=True):
+        results[position].data = array
+    if recorder.capture is not None:
+        recorder.capture(recorder, executable)
+    _release(recorder)
+    recorder.reset()
+
+
+def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
+    """The pending recording in the compiler's terms."""
+    entries = []
+    for record, refs in zip(recorder.records, recorder.refs, strict=True):
+        signature = record.signature
+        entries.append(
+            rec_form.Entry(
+                signature.operator, signature.attributes, tuple(refs), record.stop,
+                len(signature.outputs), record.line,
+            )
+        )  # fmt: skip
+    leaves = tuple([value.meta for value in recorder.leaves])
+    slots = tuple([type(number) for number in recorder.slots])
+    return rec_form.Recording(tuple(entries), leaves, slots, wanted, writes)
+
+
+def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Results that a storage still holds, and which of them overwrite which leaf."""
+    wanted: list[int] = []
+    writes: list[tuple[int, int]] = []
+    epoch = recorder.epoch
+    for value in recorder.results:
+        owner = value.owner
+        if owner is None:
+            continue
+        storage = owner()
+        if storage is None or storage.value is not value or value.data is not None:
+            continue
+        wanted.append(value.position)
+        old = value.replaces
+        if old is not None and old.epoch == epoch and old.position < 0 and old.data is not None:
+            writes.append((value.position, -old.position - 1))
+    return tuple(wanted), tuple(writes)
+
+
+def _release(recorder: Recorder) -> None:
+    """Known results no longer need their history, unless a derivative may."""
+    for value in recorder.results:
+        value.replaces = None
+        if value.data is not None:
+            value.record = value.tape
+
+
+def read(storage: Storage) -> np.ndarray:
+    """The data of a storage, computing it first if it is pending."""
+    value = storage.value
+    if value.data is None:
+        recorder = _local.recorder
+        if value.epoch != recorder.epoch:
+            _enter(recorder, value)
+        flush("read")
+    data = storage.value.data
+    assert data is not None
+    return data

@@ -1,0 +1,460 @@
+"""A compiled step as one flat native table.
+
+A `Program` is a list of instructions laid out in native memory: for each a function, an array of
+argument pointers, and the places in those arrays that change from launch to launch. What changes
+lives in a `Frame`: leaf pointers, the arena's pointer, slot bytes, and a status word that kernels
+may set when the data is wrong. The native driver `mg_run(frame)` patches the arguments and calls
+every instruction in order, with no Python in between. Every kernel is `void kernel(ptr args)`; a
+oneDNN primitive is a `Library` instruction.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monograph.runtime import native, openmp
+
+# Words at the head of a frame, as the driver below reads them.
+_PROGRAM, _STATUS, _PROFILE, _ARENA, _SLOTS, _STATUS_ADDRESS, _LEAVES = range(7)
+
+WORD = 8
+FRAMES = 2  # launches of one program that may be in flight
+
+# frame:       program, status, profile table, arena, slots, address of status, leaves...
+# program:     patches, patch count, instructions, instruction count
+# patch:       destination, frame word, byte offset
+# instruction: function, arguments, library record or null
+# library:     set_data_handle, execute, primitive, stream, memories, memory count,
+#              execution arguments, execution argument count
+# A library that fails sets the status to minus one minus the instruction's position.
+_DRIVER = """
+%timespec = type { i64, i64 }
+@mg_programs = global i64 0
+@mg_instructions = global i64 0
+declare i32 @clock_gettime(i32, ptr)
+
+define internal i64 @now() {
+  %time = alloca %timespec
+  %ignored = call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %fraction.at = getelementptr %timespec, ptr %time, i64 0, i32 1
+  %fraction = load i64, ptr %fraction.at
+  %whole = mul i64 %seconds, 1000000000
+  %nanoseconds = add i64 %whole, %fraction
+  ret i64 %nanoseconds
+}
+
+define internal void @stamp(ptr %profile, i64 %position) {
+  %off = icmp eq ptr %profile, null
+  br i1 %off, label %done, label %take
+take:
+  %time = call i64 @now()
+  %at = getelementptr i64, ptr %profile, i64 %position
+  store i64 %time, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define internal void @patch(ptr %frame, ptr %patches, i64 %count) {
+entry:
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %apply ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %apply, label %done
+apply:
+  %patch = getelementptr [3 x i64], ptr %patches, i64 %i
+  %word.at = getelementptr i64, ptr %patch, i64 1
+  %offset.at = getelementptr i64, ptr %patch, i64 2
+  %destination = load ptr, ptr %patch
+  %word = load i64, ptr %word.at
+  %offset = load i64, ptr %offset.at
+  %base.at = getelementptr i64, ptr %frame, i64 %word
+  %base = load i64, ptr %base.at
+  %pointer = add i64 %base, %offset
+  store i64 %pointer, ptr %destination
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
+define internal i32 @call_library(ptr %library, ptr %arguments) {
+entry:
+  %execute.at = getelementptr ptr, ptr %library, i64 1
+  %primitive.at = getelementptr ptr, ptr %library, i64 2
+  %stream.at = getelementptr ptr, ptr %library, i64 3
+  %memories.at = getelementptr ptr, ptr %library, i64 4
+  %memory.count.at = getelementptr i64, ptr %library, i64 5
+  %extras.at = getelementptr ptr, ptr %library, i64 6
+  %extra.count.at = getelementptr i64, ptr %library, i64 7
+  %set = load ptr, ptr %library
+  %execute = load ptr, ptr %execute.at
+  %primitive = load ptr, ptr %primitive.at
+  %stream = load ptr, ptr %stream.at
+  %memories = load ptr, ptr %memories.at
+  %memory.count = load i64, ptr %memory.count.at
+  %extras = load ptr, ptr %extras.at
+  %extra.count.64 = load i64, ptr %extra.count.at
+  %extra.count = trunc i64 %extra.count.64 to i32
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %bind ]
+  %more = icmp slt i64 %i, %memory.count
+  br i1 %more, label %bind, label %run
+bind:
+  %memory.at = getelementptr ptr, ptr %memories, i64 %i
+  %argument.at = getelementptr ptr, ptr %arguments, i64 %i
+  %memory = load ptr, ptr %memory.at
+  %argument = load ptr, ptr %argument.at
+  %bound = call i32 %set(ptr %memory, ptr %argument)
+  %next = add i64 %i, 1
+  %ok = icmp eq i32 %bound, 0
+  br i1 %ok, label %test, label %failed
+run:
+  %result = call i32 %execute(ptr %primitive, ptr %stream, i32 %extra.count, ptr %extras)
+  ret i32 %result
+failed:
+  ret i32 %bound
+}
+
+define void @mg_run(ptr %frame) {
+entry:
+  %program = load ptr, ptr %frame
+  %status = getelementptr i64, ptr %frame, i64 1
+  %profile.at = getelementptr ptr, ptr %frame, i64 2
+  %profile = load ptr, ptr %profile.at
+  store i64 0, ptr %status
+  %patch.count.at = getelementptr i64, ptr %program, i64 1
+  %instructions.at = getelementptr ptr, ptr %program, i64 2
+  %count.at = getelementptr i64, ptr %program, i64 3
+  %patches = load ptr, ptr %program
+  %patch.count = load i64, ptr %patch.count.at
+  %instructions = load ptr, ptr %instructions.at
+  %count = load i64, ptr %count.at
+  call void @patch(ptr %frame, ptr %patches, i64 %patch.count)
+  call void @stamp(ptr %profile, i64 0)
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %after ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %run, label %done
+run:
+  %next = add i64 %i, 1
+  %instruction = getelementptr [3 x ptr], ptr %instructions, i64 %i
+  %arguments.at = getelementptr ptr, ptr %instruction, i64 1
+  %library.at = getelementptr ptr, ptr %instruction, i64 2
+  %arguments = load ptr, ptr %arguments.at
+  %library = load ptr, ptr %library.at
+  %plain = icmp eq ptr %library, null
+  br i1 %plain, label %kernel, label %primitive
+kernel:
+  %function = load ptr, ptr %instruction
+  call void %function(ptr %arguments)
+  br label %after
+primitive:
+  %code = call i32 @call_library(ptr %library, ptr %arguments)
+  %ok = icmp eq i32 %code, 0
+  br i1 %ok, label %after, label %failed
+failed:
+  %blame = sub i64 0, %next
+  store i64 %blame, ptr %status
+  br label %after
+after:
+  call void @stamp(ptr %profile, i64 %next)
+  br label %test
+done:
+  %ran = load i64, ptr @mg_instructions
+  %ran.now = add i64 %ran, %count
+  store i64 %ran.now, ptr @mg_instructions
+  %programs = load i64, ptr @mg_programs
+  %programs.now = add i64 %programs, 1
+  store i64 %programs.now, ptr @mg_programs
+  ret void
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The memory of the program's input number `index`, from `byte_offset` on."""
+
+    index: int
+    byte_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Planned memory inside the arena."""
+
+    byte_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The launch's numbers (learning rate, seed, sizes), from `byte_offset` on."""
+
+    byte_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The launch's status word, an i64 that a kernel sets non-zero when the data is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Memory that never moves, such as a constant or a packed weight."""
+
+    value: int
+
+
+Operand = Leaf | Arena | Slots | Status | Address
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A call of a generated kernel, `void kernel(ptr args)`."""
+
+    function_address: int
+    operands: tuple[Operand, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFunctions:
+    """Addresses of `dnnl_memory_set_data_handle` and `dnnl_primitive_execute`."""
+
+    set_data_handle: int
+    execute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A call of a oneDNN primitive.
+
+    Operand i becomes the data handle of `memories[i]`. The primitive then runs with the prebuilt
+    array of `dnnl_exec_arg_t` at `exec_args_address`, of `exec_args_count` entries.
+    """
+
+    functions: LibraryFunctions
+    primitive: int
+    stream: int
+    memories: tuple[int, ...]
+    exec_args_address: int
+    exec_args_count: int
+    operands: tuple[Operand, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A launch that ended with a non-zero status word."""
+
+    ticket: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What the native driver has run so far in this process."""
+
+    programs: int
+    instructions: int
+    parallel_regions: int
+
+
+class Program:
+    """Instructions laid out as a native table, with a small ring of frames to launch them.
+
+    `keep` holds whatever the instructions need to stay alive: modules, constants, primitives.
+    """
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction | Library],
+        leaf_count: int,
+        slot_bytes: int = 0,
+        arena_bytes: int = 0,
+        keep: object = None,
+    ) -> None:
+        self.labels = tuple(instruction.label for instruction in instructions)
+        self.leaf_count = leaf_count
+        self.slot_bytes = slot_bytes
+        self.arena_bytes = arena_bytes
+        self.keep = keep
+        self.failures: list[Failure] = []
+        self._table = _Table(self, instructions)
+        self.pack_leaves = struct.Struct(f"{leaf_count}q").pack_into
+        self._frames = deque(Frame(self) for _ in range(FRAMES))
+
+    @property
+    def address(self) -> int:
+        """The address of the native table."""
+        return self._table.address
+
+    def take_frame(self) -> Frame:
+        """The frame launched longest ago; its launch may still be in flight."""
+        try:
+            return self._frames.popleft()
+        except IndexError:  # other threads are filling all of them
+            return Frame(self)
+
+    def return_frame(self, frame: Frame) -> None:
+        """Put a frame back at the end of the ring, after it was submitted."""
+        self._frames.append(frame)
+
+
+class Frame:
+    """What one launch of a program reads: leaf pointers, arena, slots; and its status word."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.ticket = 0
+        self._leaves: tuple[int, ...] | None = None
+        self._buffer = bytearray(WORD * (_LEAVES + program.leaf_count))
+        self.words = memoryview(self._buffer).cast("q")
+        self.address = _address(self._buffer)
+        self._slots = _aligned(program.slot_bytes)
+        self.slots = memoryview(self._slots).cast("B")
+        self._times: array[int] | None = None
+        self.words[_PROGRAM] = program.address
+        self.words[_SLOTS] = ctypes.addressof(self._slots)
+        self.words[_STATUS_ADDRESS] = self.address + WORD * _STATUS
+
+    def fill(self, leaves: tuple[int, ...], arena: int = 0) -> None:
+        """Set the address of every leaf, and of the arena."""
+        if leaves != self._leaves:
+            self.program.pack_leaves(self._buffer, WORD * _LEAVES, *leaves)
+            self._leaves = leaves
+        self.words[_ARENA] = arena
+
+    @property
+    def status(self) -> int:
+        """The status word of the last launch; read it after that launch has completed."""
+        return self.words[_STATUS]
+
+    def profile(self, enabled: bool) -> None:
+        """Record, from the next launch on, when each instruction began and ended."""
+        count = len(self.program.labels) + 1
+        self._times = array("q", bytes(WORD * count)) if enabled else None
+        self.words[_PROFILE] = self._times.buffer_info()[0] if self._times is not None else 0
+
+    @property
+    def times(self) -> list[int]:
+        """Nanoseconds at the start and after each instruction, of the last profiled launch."""
+        return [] if self._times is None else list(self._times)
+
+
+class _Table:
+    """The native form of a list of instructions, as the driver reads it."""
+
+    def __init__(self, program: Program, instructions: Sequence[Instruction | Library]) -> None:
+        operand_count = sum(len(instruction.operands) for instruction in instructions)
+        self._arguments = array("q", bytes(WORD * operand_count))
+        self._patches = array("q")
+        self._instructions = array("q")
+        self._records: list[array[int]] = []  # library records and their memories
+        position = 0
+        for instruction in instructions:
+            self._add(instruction, position)
+            self._bind(program, instruction.operands, position)
+            position += len(instruction.operands)
+        self._header = array(
+            "q",
+            (
+                self._patches.buffer_info()[0],
+                len(self._patches) // 3,
+                self._instructions.buffer_info()[0],
+                len(instructions),
+            ),
+        )
+        self.address = self._header.buffer_info()[0]
+
+    def _add(self, instruction: Instruction | Library, position: int) -> None:
+        arguments = self._argument_address(position)
+        if isinstance(instruction, Library):
+            self._instructions.extend((0, arguments, self._record(instruction)))
+        else:
+            self._instructions.extend((instruction.function_address, arguments, 0))
+
+    def _record(self, call: Library) -> int:
+        if len(call.memories) != len(call.operands):
+            raise ValueError(
+                f"{call.label}: {len(call.operands)} operands for {len(call.memories)} memories"
+            )
+        memories = array("q", call.memories)
+        functions = (call.functions.set_data_handle, call.functions.execute)
+        bound = (memories.buffer_info()[0], len(memories))
+        extras = (call.exec_args_address, call.exec_args_count)
+        record = array("q", (*functions, call.primitive, call.stream, *bound, *extras))
+        self._records += (memories, record)
+        return record.buffer_info()[0]
+
+    def _bind(self, program: Program, operands: tuple[Operand, ...], position: int) -> None:
+        """Write fixed addresses now; list what the driver must patch at each launch."""
+        for index, operand in enumerate(operands, position):
+            if isinstance(operand, Address):
+                self._arguments[index] = operand.value
+            else:
+                word, offset = _frame_word(program, operand)
+                self._patches.extend((self._argument_address(index), word, offset))
+
+    def _argument_address(self, index: int) -> int:
+        return self._arguments.buffer_info()[0] + WORD * index
+
+
+def _frame_word(program: Program, operand: Leaf | Arena | Slots | Status) -> tuple[int, int]:
+    """Which word of the frame an operand starts from, and how many bytes to add to it."""
+    match operand:
+        case Leaf(index, offset):
+            _check(0 <= index < program.leaf_count, operand)
+            return _LEAVES + index, offset
+        case Arena(offset):
+            _check(0 <= offset <= program.arena_bytes, operand)
+            return _ARENA, offset
+        case Slots(offset):
+            _check(0 <= offset <= program.slot_bytes, operand)
+            return _SLOTS, offset
+        case Status():
+            return _STATUS_ADDRESS, 0
+
+
+def _check(inside: bool, operand: Operand) -> None:
+    if not inside:
+        raise ValueError(f"{operand} lies outside its program")
+
+
+def _address(buffer: bytearray) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+def _aligned(nbytes: int) -> ctypes.Array[ctypes.c_char]:
+    """Zeroed bytes that begin at a multiple of 64."""
+    raw = ctypes.create_string_buffer(nbytes + 64)
+    skip = -ctypes.addressof(raw) % 64
+    return (ctypes.c_char * nbytes).from_buffer(raw, skip)
+
+
+@native.Once
+def driver() -> native.Module:
+    """The compiled driver; defines `mg_run(frame)`."""
+    openmp.module()
+    compiled = native.compile_cached(_DRIVER)
+    native.link_symbols({"mg_run": compiled.address("mg_run")})
+    return compiled
+
+
+def counters() -> Counters:
+    """What has run in this process since it started."""
+    return Counters(_counter("mg_programs"), _counter("mg_instructions"), openmp.regions())
+
+
+def _counter(name: str) -> int:
+    return ctypes.c_int64.from_address(driver().address(name)).value

@@ -1,0 +1,57 @@
+"""Counters of what happened: `mg.stats()` returns them, `mg.stats.reset()` starts again."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass
+class Counters:
+    """What was recorded, flushed, compiled and launched since the start or the last reset."""
+
+    recorded: int = 0
+    flushes: int = 0
+    interpreted: int = 0
+    compilations: int = 0
+    programs_from_disk: int = 0
+    launches: int = 0
+    pending: int = 0
+    peak_pending_nodes: int = 0
+    arena_bytes: int = 0
+
+
+counters = Counters()
+recent: deque[tuple[str, int]] = deque(maxlen=32)  # (reason, records) of the last flushes
+
+
+def note_flush(reason: str, records: int) -> None:
+    """Count a flush and remember why it happened."""
+    counters.flushes += 1
+    counters.peak_pending_nodes = max(counters.peak_pending_nodes, records)
+    recent.append((reason, records))
+
+
+class Stats:
+    """Callable handle on the counters.
+
+    >>> import monograph as mg
+    >>> mg.stats.reset()
+    >>> mg.stats().flushes
+    0
+    """
+
+    def __call__(self) -> Counters:
+        from .record import recorder
+
+        counters.pending = len(recorder().records)
+        return replace(counters)
+
+    def reset(self) -> None:
+        """Set every counter to zero."""
+        for field in fields(Counters):
+            setattr(counters, field.name, 0)
+        recent.clear()
+
+
+stats = Stats()

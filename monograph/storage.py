@@ -1,0 +1,107 @@
+"""Values and storages: what a Tensor points to.
+
+A `Value` is one immutable array: either data, or the promise of a recorded operator's result. A
+`Storage` is the place that tensors share; it holds the current value and a version that grows
+with every write. Writing in place never changes a Value: it gives the storage a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from .ir.dtypes import DType
+from .ir.node import Shape
+
+
+class Meta:
+    """Shape and dtype of a value. One object per combination, so that comparing is `is`."""
+
+    __slots__ = ("shape", "dtype", "size")
+    shape: Shape
+    dtype: DType
+    size: int
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+_metas: dict[tuple[Shape, DType], Meta] = {}
+
+
+def meta_of(shape: Shape, dtype: DType) -> Meta:
+    """The Meta of this shape and dtype."""
+    found = _metas.get((shape, dtype))
+    if found is None:
+        found = Meta()
+        found.shape = shape
+        found.dtype = dtype
+        found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        _metas[shape, dtype] = found
+    return found
+
+
+class Value:
+    """One array: `data` when known, else output `index` of `record`.
+
+    `tape` is the record to differentiate through, and is None for a leaf; `leaf` points to the
+    tensor whose `.grad` a backward pass fills. `position` is meaningful while `epoch` is the
+    recorder's: the place among the pending results, or (negative) among the leaves.
+    """
+
+    __slots__ = (
+        "meta", "data", "record", "index", "tape", "requires_grad", "leaf", "owner", "epoch",
+        "position", "replaces", "__weakref__",
+    )  # fmt: skip
+    meta: Meta
+    data: np.ndarray | None
+    record: Any
+    index: int
+    tape: Any
+    requires_grad: bool
+    leaf: ref[Any] | None
+    owner: ref[Storage] | None
+    epoch: int
+    position: int
+    replaces: Value | None
+
+    def __init__(self, meta: Meta, data: np.ndarray | None, record: Any, index: int) -> None:
+        self.meta = meta
+        self.data = data
+        self.record = record
+        self.index = index
+        self.tape = None
+        self.requires_grad = False
+        self.leaf = None
+        self.owner = None
+        self.epoch = -1
+        self.position = 0
+        self.replaces = None
+
+
+class Storage:
+    """The place that a tensor and its views share."""
+
+    __slots__ = ("value", "version", "__weakref__")
+    value: Value
+    version: int
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.version = 0
+        value.owner = ref(self)
+
+    def write(self, value: Value) -> None:
+        """Replace the contents: every tensor on this storage sees the new value."""
+        old = self.value
+        value.replaces = old if old.data is not None else old.replaces
+        value.owner = ref(self)
+        self.value = value
+        self.version += 1
+
+
+def concrete(array: np.ndarray, meta: Meta) -> Value:
+    """A value that is known."""
+    return Value(meta, array, None, 0)

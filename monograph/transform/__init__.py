@@ -1,0 +1,1 @@
+"""Graph to graph: the derivative, and the inversion of index maps that it rests on."""

@@ -1,0 +1,171 @@
+"""Reverse differentiation of the graph, into the same graph.
+
+`vjp` walks from the outputs to the nodes asked for and adds cotangents. Each kind of node has one
+rule, and each rule builds nodes of the same kinds, so the result can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..ir import build, index, scalar
+from ..ir.node import (
+    Contract,
+    Map,
+    Move,
+    Node,
+    Reduce,
+    Reindex,
+    Scatter,
+    ancestors,
+    axis,
+)
+from .invert import transpose
+
+Cotangents = tuple[Node | None, ...]
+# An operator's own derivative: from the cotangent of its output to those of `inputs`.
+Custom = tuple[tuple[Node, ...], Callable[[Node], Cotangents]]
+
+
+def vjp(
+    outputs: Sequence[Node],
+    cotangents: Sequence[Node],
+    wanted: Sequence[Node],
+    customs: Mapping[int, Custom] | None = None,
+) -> list[Node | None]:
+    """The cotangents of `wanted`; None for those that the outputs do not depend on."""
+    customs = customs or {}
+    order = ancestors(outputs)
+    depends = _dependents(order, wanted)
+    sums: dict[int, Node] = {}
+    for node, cotangent in zip(outputs, cotangents, strict=True):
+        _accumulate(sums, node, cotangent)
+    stops = {node.id for node in wanted}
+    for node in reversed(order):
+        if node.id not in depends or node.id not in sums or not node.inputs:
+            continue
+        if node.id in stops and not _feeds(node, depends):
+            continue
+        inputs, parts = _pull(node, sums[node.id], customs)
+        for source, part in zip(inputs, parts, strict=True):
+            if part is not None and source.id in depends:
+                _accumulate(sums, source, part)
+    return [sums.get(node.id) for node in wanted]
+
+
+def _feeds(node: Node, depends: set[int]) -> bool:
+    return any(source.id in depends for source in node.inputs)
+
+
+def _dependents(order: Sequence[Node], wanted: Sequence[Node]) -> set[int]:
+    depends = {node.id for node in wanted}
+    for node in order:
+        if any(source.id in depends for source in node.inputs):
+            depends.add(node.id)
+    return depends
+
+
+def _accumulate(sums: dict[int, Node], node: Node, part: Node) -> None:
+    held = sums.get(node.id)
+    sums[node.id] = part if held is None else held + part
+
+
+def _pull(
+    node: Node, cotangent: Node, customs: Mapping[int, Custom]
+) -> tuple[tuple[Node, ...], Cotangents]:
+    if node.id in customs:
+        inputs, rule = customs[node.id]
+        return inputs, rule(cotangent)
+    return node.inputs, RULES[type(node)](node, cotangent)
+
+
+def _pull_map(node: Node, g: Node) -> Cotangents:
+    entry = scalar.TABLE[node.function]  # type: ignore[attr-defined]
+    parts: list[Node | None] = []
+    for partial, operand in zip(entry.partials, node.inputs, strict=True):
+        if partial is None or not operand.dtype.is_floating_point:
+            parts.append(None)
+        else:
+            parts.append(partial(build.functions, g, node, *node.inputs))
+    return tuple(parts)
+
+
+def _pull_reindex(node: Node, g: Node) -> Cotangents:
+    return (transpose(node, g), *([None] * (len(node.inputs) - 1)))
+
+
+def _spread(node: Node, value: Node) -> Node:
+    """A value per result of a Reduce, repeated over the reduced axes."""
+    assert isinstance(node, Reduce)
+    source = node.inputs[0]
+    return build.broadcast_to(build.expand_dims(value, node.axes), source.shape)
+
+
+def _pull_reduce(node: Node, g: Node) -> Cotangents:
+    assert isinstance(node, Reduce)
+    source = node.inputs[0]
+    if node.combine == "add":
+        return (_spread(node, g),)
+    if node.combine in ("max", "min"):
+        first = build.reduce(f"arg{node.combine}", source, node.axes)
+        chosen = build.functions.eq(_spread(node, first), _position(source, node.axes))
+        return (build.select(chosen, _spread(node, g), 0.0),)
+    if node.combine == "mul":
+        return (_spread(node, g) * _others_product(node),)
+    return (None,)
+
+
+def _position(source: Node, axes: tuple[int, ...]) -> Node:
+    """The flat position of each element within the reduced axes."""
+    strides = index.contiguous_strides([source.shape[k] for k in axes])
+    parts = [build.coordinate(source.shape, k) * s for k, s in zip(axes, strides, strict=True)]
+    result = parts[0]
+    for part in parts[1:]:
+        result = result + part
+    return result
+
+
+def _others_product(node: Node) -> Node:
+    """For each element the product of all others: exact also where elements are zero."""
+    assert isinstance(node, Reduce)
+    source = node.inputs[0]
+    zero = build.functions.eq(source, 0.0)
+    zeros = build.reduce("add", build.cast(zero, source.dtype), node.axes)
+    rest = build.reduce("mul", build.select(zero, 1.0, source), node.axes)
+    count, rest = _spread(node, zeros), _spread(node, rest)
+    without = build.select(build.functions.eq(count, 0.0), rest / source, 0.0)
+    only = build.select(build.functions.eq(count, 1.0), rest, 0.0)
+    return build.select(zero, only, without)
+
+
+def _pull_scatter(node: Node, g: Node) -> Cotangents:
+    assert isinstance(node, Scatter)
+    if node.combine != "add":
+        raise NotImplementedError(f"the derivative of scatter with {node.combine}")
+    source, *reads = node.inputs
+    part = build.reindex(g, source.shape, node.index, node.guard, 0, reads)
+    return (part, *([None] * len(reads)))
+
+
+def _pull_contract(node: Node, g: Node) -> Cotangents:
+    assert isinstance(node, Contract)
+    a, b = node.inputs
+    part_a = build.contract(g, b, a.shape, node.domain, node.fa, node.fo, node.fb)
+    part_b = build.contract(a, g, b.shape, node.domain, node.fb, node.fa, node.fo)
+    return (part_a, part_b)
+
+
+def _pull_move(node: Node, g: Node) -> Cotangents:
+    return (build.move(g, "cpu"),)
+
+
+RULES: dict[type[Node], Callable[[Node, Node], Cotangents]] = {
+    Map: _pull_map,
+    Reindex: _pull_reindex,
+    Reduce: _pull_reduce,
+    Scatter: _pull_scatter,
+    Contract: _pull_contract,
+    Move: _pull_move,
+}
+
+__all__ = ["Custom", "axis", "vjp"]

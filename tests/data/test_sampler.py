@@ -1,0 +1,68 @@
+"""The order in which samples are drawn."""
+
+import numpy as np
+import pytest
+
+from monograph.data.randomness import seed_shuffling
+from monograph.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+
+def test_random_sampler_is_repeatable_and_differs_by_epoch():
+    sampler, twin = RandomSampler(range(50), generator=3), RandomSampler(range(50), generator=3)
+    first, second = list(sampler), list(sampler)
+    assert sorted(first) == list(range(50)) and first != second
+    assert [first, second] == [list(twin), list(twin)]
+
+
+def test_random_sampler_shares_the_global_seed():
+    seed_shuffling(5)
+    first = list(RandomSampler(range(20)))
+    seed_shuffling(5)
+    assert list(RandomSampler(range(20))) == first
+
+
+def test_random_sampler_takes_a_tensor_generator():
+    class Generator:
+        def initial_seed(self):
+            return 11
+
+    assert list(RandomSampler(range(9), generator=Generator())) == list(
+        RandomSampler(range(9), generator=11)
+    )
+
+
+def test_random_sampler_num_samples():
+    assert len(list(RandomSampler(range(4), num_samples=10, generator=0))) == 10
+    assert set(RandomSampler(range(4), num_samples=8, generator=0)) == set(range(4))
+    drawn = list(RandomSampler(range(4), replacement=True, num_samples=100, generator=0))
+    assert len(drawn) == 100 and set(drawn) == set(range(4))
+    assert list(RandomSampler([])) == []
+
+
+def test_subset_and_weighted():
+    assert sorted(SubsetRandomSampler([4, 2, 7], generator=0)) == [2, 4, 7]
+    drawn = list(WeightedRandomSampler([1, 3], num_samples=4000, generator=0))
+    assert np.mean(drawn) == pytest.approx(0.75, abs=0.05)
+    with pytest.raises(ValueError, match="weights must be"):
+        WeightedRandomSampler([0, 0], num_samples=1)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("count", [0, 5, 6])
+def test_batch_sampler_length_agrees(count, drop_last):
+    sampler = BatchSampler(SequentialSampler(range(count)), 3, drop_last)
+    batches = list(sampler)
+    assert len(batches) == len(sampler)
+    assert sum(map(len, batches)) == (count // 3 * 3 if drop_last else count)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True])
+def test_batch_sampler_refuses_wrong_sizes(size):
+    with pytest.raises(ValueError, match="batch_size must be a positive whole number"):
+        BatchSampler(range(3), size)

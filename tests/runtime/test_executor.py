@@ -1,0 +1,266 @@
+"""The executor thread: queueing, threads, fork, exit and interruption."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from monograph.runtime.executor import EXECUTOR, QUEUE
+from monograph.runtime.program import Address, Instruction, Leaf, Program
+
+from .kernels import address
+
+ROOT = Path(__file__).parents[2]
+
+PROLOGUE = """
+import os, signal, sys, threading, time
+import numpy as np
+from monograph.runtime.executor import EXECUTOR
+from monograph.runtime.program import Address, Instruction, Leaf, Program, counters
+from tests.runtime.kernels import address
+
+count = np.array([1000], np.int64)
+pause = np.array([300_000], np.int64)
+data = np.zeros(1000, np.float32)
+increment = Instruction(address("increment"), (Leaf(0), Address(count.ctypes.data)), "increment")
+sleep = Instruction(address("sleep"), (Address(pause.ctypes.data),), "sleep")
+
+def launch(program):
+    frame = EXECUTOR.frame(program)
+    frame.fill((data.ctypes.data,))
+    return EXECUTOR.submit(frame)
+"""
+
+
+def run(body: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a fresh process."""
+    return subprocess.run(
+        [sys.executable, "-c", PROLOGUE + textwrap.dedent(body)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+class Kept:
+    """Something whose end can be observed."""
+
+
+def sleeper(microseconds: int) -> Program:
+    time_cell = np.array([microseconds], np.int64)
+    operands = (Address(time_cell.ctypes.data),)
+    return Program([Instruction(address("sleep"), operands, "sleep")], 0, keep=time_cell)
+
+
+def test_submit_returns_before_the_work_is_done() -> None:
+    ticket = EXECUTOR.submit(EXECUTOR.frame(sleeper(100_000)))
+    assert EXECUTOR.completed < ticket
+    EXECUTOR.wait(ticket)
+    assert EXECUTOR.completed >= ticket
+
+
+def test_memory_is_kept_until_completion() -> None:
+    kept = Kept()
+    alive = weakref.ref(kept)
+    EXECUTOR.submit(EXECUTOR.frame(sleeper(50_000)), keep=kept)
+    del kept
+    gc.collect()
+    assert alive() is not None
+    EXECUTOR.synchronize()
+    assert alive() is None
+
+
+def test_more_programs_than_the_queue_holds() -> None:
+    programs = [sleeper(100) for _ in range(QUEUE + 20)]
+    first = EXECUTOR.completed
+    for program in programs:
+        EXECUTOR.submit(EXECUTOR.frame(program))
+    EXECUTOR.synchronize()
+    assert EXECUTOR.completed - first == len(programs)
+
+
+def test_many_threads_may_submit() -> None:
+    data = np.zeros(1, np.float32)
+    one = np.array([1], np.int64)
+    operands = (Leaf(0), Address(one.ctypes.data))
+    program = Program([Instruction(address("increment"), operands, "increment")], 1)
+
+    def work() -> None:
+        for _ in range(200):
+            frame = EXECUTOR.frame(program)
+            frame.fill((data.ctypes.data,))
+            EXECUTOR.submit(frame)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    EXECUTOR.synchronize()
+    assert data[0] == 800.0
+
+
+def test_waiting_lets_other_threads_run() -> None:
+    turns: list[float] = []
+
+    def work() -> None:
+        for _ in range(5):
+            turns.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=work)
+    ticket = EXECUTOR.submit(EXECUTOR.frame(sleeper(200_000)))
+    thread.start()
+    EXECUTOR.wait(ticket)
+    end = time.monotonic()
+    thread.join()
+    assert max(turns) < end
+
+
+def test_an_idle_executor_uses_no_processor() -> None:
+    EXECUTOR.wait(EXECUTOR.submit(EXECUTOR.frame(sleeper(1))))
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1
+
+
+def test_an_unknown_ticket_is_refused() -> None:
+    EXECUTOR.wait(EXECUTOR.submit(EXECUTOR.frame(sleeper(1))))
+    with pytest.raises(ValueError, match="never submitted"):
+        EXECUTOR.wait(EXECUTOR.completed + 1000)
+
+
+def test_a_forked_child_runs_serially() -> None:
+    result = run("""
+        program = Program([sleep, increment], 1)
+        launch(program)
+        child = os.fork()
+        if child == 0:
+            assert data[0] == 1.0, "the parent's work was not finished before the fork"
+            before = counters().parallel_regions
+            for _ in range(3):
+                EXECUTOR.wait(launch(program))
+            assert counters().parallel_regions == before
+            assert data.tolist() == [4.0] * 1000
+            os._exit(0)
+        for _ in range(500):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.02)
+        else:
+            os.kill(child, signal.SIGKILL)
+        assert done == child and status == 0, status
+        EXECUTOR.wait(launch(program))
+        assert data.tolist() == [2.0] * 1000
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_child_of_a_child_exits_cleanly() -> None:
+    result = run("""
+        program = Program([increment], 1)
+        EXECUTOR.wait(launch(program))
+        if os.fork() == 0:
+            launch(program)
+            sys.exit(0)
+        _, status = os.wait()
+        assert status == 0
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_exit_with_work_in_flight() -> None:
+    result = run("""
+        program = Program([sleep, increment], 1)
+        for _ in range(2):
+            launch(program)
+        del program
+        print("leaving")
+    """)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "leaving\n"
+    assert result.stderr == ""
+
+
+def test_exit_by_an_exception_with_work_in_flight() -> None:
+    result = run("""
+        launch(Program([sleep, increment], 1))
+        raise RuntimeError("the user's own")
+    """)
+    assert result.returncode == 1
+    assert result.stderr.count("Traceback") == 1
+
+
+def test_exit_while_a_daemon_thread_launches() -> None:
+    result = run("""
+        program = Program([increment], 1)
+        def work():
+            while True:
+                launch(program)
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_interrupt_leaves_the_executor_usable() -> None:
+    result = run("""
+        pause[0] = 900_000
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        program = Program([sleep, increment], 1)
+        ticket = launch(program)
+        timer.start()
+        begin = time.monotonic()
+        try:
+            EXECUTOR.wait(ticket)
+        except KeyboardInterrupt:
+            assert time.monotonic() - begin < 0.6
+        else:
+            raise AssertionError("not interrupted")
+        pause[0] = 1
+        EXECUTOR.wait(launch(program))
+        assert data.tolist() == [2.0] * 1000
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_interrupt_at_exit_leaves_at_once() -> None:
+    script = PROLOGUE + "pause[0] = 20_000_000\nlaunch(Program([sleep], 1))\nprint(1, flush=True)\n"
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=5) != 0
+    process.stdout.close()
+
+
+def test_loops_are_serial_without_openmp() -> None:
+    script = PROLOGUE.replace(
+        "from tests", 'from monograph.runtime import openmp\nopenmp.LIBRARY = "absent"\nfrom tests'
+    )
+    check = "EXECUTOR.wait(launch(Program([increment], 1)))\nassert data.tolist() == [1.0] * 1000\n"
+    report = "assert openmp.threads() == 1 and counters().parallel_regions == 0\n"
+    subprocess.run([sys.executable, "-c", script + check + report], cwd=ROOT, check=True)
+
+
+def test_a_team_smaller_than_asked_for_does_all_the_work() -> None:
+    script = PROLOGUE.replace(
+        "import os,", "import os; os.environ['OMP_THREAD_LIMIT'] = '1'\nimport", 1
+    )
+    check = "EXECUTOR.wait(launch(Program([increment], 1)))\nassert data.tolist() == [1.0] * 1000\n"
+    subprocess.run([sys.executable, "-c", script + check], cwd=ROOT, check=True)

@@ -1,0 +1,167 @@
+"""Fit the polynomials of `monograph/ir/elementary.py` and print them as Python tuples.
+
+A polynomial is fitted on a dense grid by Lawson's method: least squares, repeated with more
+importance given to the points with a large error, until the largest error is about as small as it
+can be. Coefficients are then rounded one at a time, lowest power
+first, and the others are fitted again, so that the later ones make up for the rounding of the
+earlier ones. Run it as `python tools/fit_polynomials.py` to see every table and its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+
+mp = mpmath.mp.clone()
+mp.prec = 160
+Function = Callable[[mpmath.mpf], mpmath.mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A polynomial of `degree` near `function` on [low, high], by the weighted absolute error."""
+
+    name: str
+    function: Function
+    weight: Function
+    low: float
+    high: float
+    degree: int
+    dtype: type = np.float32
+
+
+def minimax(x: np.ndarray, y: np.ndarray, weight: np.ndarray, powers: list[int]) -> np.ndarray:
+    """The coefficients of `powers` that minimise max |weight * (polynomial - y)| over the grid."""
+    scale = np.abs(x).max()
+    columns = np.stack([(x / scale) ** power for power in powers], axis=1) * weight[:, None]
+    target = y * weight
+    size = np.linalg.norm(columns, axis=0)
+    importance = np.full(len(x), 1 / len(x))
+    best, smallest = np.zeros(len(powers)), np.inf
+    for _ in range(250):
+        root = np.sqrt(importance)
+        solution = np.linalg.lstsq(columns / size * root[:, None], target * root, rcond=1e-15)[0]
+        error = np.abs(columns / size @ solution - target)
+        if error.max() < smallest:
+            best, smallest = solution, error.max()
+        importance *= error
+        importance /= importance.sum()
+    coefficients: np.ndarray = best / size / scale ** np.array(powers, dtype=float)
+    return coefficients
+
+
+def fit(problem: Fit) -> tuple[list[float], float]:
+    """The rounded coefficients, lowest power first, and their largest weighted error."""
+    angles = np.linspace(0, np.pi, 400)
+    middle, half = (problem.high + problem.low) / 2, (problem.high - problem.low) / 2
+    x = middle - half * np.cos(angles)
+    x = x[x != 0]
+    y = np.array([float(problem.function(mp.mpf(v))) for v in x])
+    weight = np.array([float(abs(problem.weight(mp.mpf(v)))) for v in x])
+    coefficients: list[float] = []
+    rest = y.copy()
+    for power in range(problem.degree + 1):
+        powers = list(range(power, problem.degree + 1))
+        rounded = float(problem.dtype(minimax(x, rest, weight, powers)[0]))
+        coefficients.append(rounded)
+        rest = rest - rounded * x**power
+    return coefficients, float(np.abs(weight * rest).max())
+
+
+LN2 = float(np.log(2.0))
+
+FITS = [
+    # exp(r) - 1 = r + r² q(r)
+    Fit(
+        "EXP",
+        lambda r: (mp.expm1(r) - r) / r**2,
+        lambda r: r**2 / mp.expm1(r),
+        -LN2 / 2 * 1.001,
+        LN2 / 2 * 1.001,
+        4,
+    ),
+    # log(1 + f) = f + f² q(f)
+    Fit(
+        "LOG",
+        lambda f: (mp.log1p(f) - f) / f**2,
+        lambda f: f**2 / mp.log1p(f),
+        -0.3334,
+        0.3334,
+        7,
+    ),
+    # sin(r) = r (1 + u q(u)), u = r²
+    Fit(
+        "SIN",
+        lambda u: (mp.sin(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
+        lambda u: u / (mp.sin(mp.sqrt(u)) / mp.sqrt(u)),
+        0.0,
+        0.8**2,
+        2,
+    ),
+    # cos(r) = 1 + u q(u), u = r²
+    Fit(
+        "COS",
+        lambda u: (mp.cos(mp.sqrt(u)) - 1) / u,
+        lambda u: u / mp.cos(mp.sqrt(u)),
+        0.0,
+        0.8**2,
+        3,
+    ),
+    # tanh(r) = r (1 + u q(u)), u = r²
+    Fit(
+        "TANH",
+        lambda u: (mp.tanh(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
+        lambda u: u / (mp.tanh(mp.sqrt(u)) / mp.sqrt(u)),
+        0.0,
+        0.552**2,
+        3,
+    ),
+    # log2(erfc(a)) = a q(a)
+    Fit(
+        "ERF",
+        lambda a: mp.log(mp.erfc(a), 2) / a,
+        lambda a: a * mp.erfc(a) * mp.log(2) / mp.erf(a),
+        0.0,
+        3.95,
+        9,
+    ),
+    # 1 - 2**r = -r (ln 2) - r² q(r)
+    Fit(
+        "ERF_EXP2",
+        lambda r: (1 - mp.mpf(2) ** r + r * mp.log(2)) / r**2,
+        lambda r: r**2 / (1 - 2**r if r < 0 else 2 - 2**r),
+        -0.5,
+        0.5,
+        4,
+    ),
+    # log2(1 + f) = f q(f), in float64
+    Fit(
+        "POW_LOG2",
+        lambda f: mp.log1p(f) / mp.log(2) / f,
+        lambda f: f * mp.log(2) / mp.log1p(f),
+        -0.3334,
+        0.3334,
+        13,
+        np.float64,
+    ),
+    # 2**r, in float64
+    Fit("POW_EXP2", lambda r: mp.mpf(2) ** r, lambda r: mp.mpf(2) ** -r, -0.5, 0.5, 6, np.float64),
+]
+
+
+def main() -> None:
+    for problem in FITS:
+        coefficients, error = fit(problem)
+        print(f"# largest relative error 2**{np.log2(error):.1f}")
+        print(f"_{problem.name} = (")
+        for value in coefficients:
+            digits = repr(value) if problem.dtype is np.float64 else f"{value:.9g}"
+            print(f"    {digits},")
+        print(")")
+
+
+if __name__ == "__main__":
+    main()
