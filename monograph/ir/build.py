@@ -7,6 +7,7 @@ no pass has to undo what a definition wrote plainly.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -114,6 +115,10 @@ def _fold(entry: scalar.Scalar, operands: Sequence[Node], dtype: DType) -> Node 
     return full(operands[0].shape, result.item(), dtype)
 
 
+def _same_number(a: Number, b: Number) -> bool:
+    return a == b and math.copysign(1, a) == math.copysign(1, b)
+
+
 def _simpler_map(function: str, operands: Sequence[Node], dtype: DType) -> Node | None:
     """The operand or node that this Map equals for every input, NaN and -0.0 included."""
     first = operands[0]
@@ -128,9 +133,9 @@ def _simpler_map(function: str, operands: Sequence[Node], dtype: DType) -> Node 
                 return apply("neg", other)
     elif function in ("sub", "div", "add"):
         known = constant_value(operands[1])
-        unit = 1 if function == "div" else 0
-        exact = function != "add" or dtype.kind is not Kind.FLOAT
-        if known is not None and known == unit and exact:
+        # x - 0.0 and x + -0.0 are x for every x; x + 0.0 and x - -0.0 are not, at x = -0.0.
+        unit = {"div": 1, "sub": 0, "add": -0.0 if dtype.kind is Kind.FLOAT else 0}[function]
+        if known is not None and _same_number(known, unit):
             return first
     elif function == "neg" and isinstance(first, Map) and first.function == "neg":
         return first.inputs[0]
@@ -207,11 +212,14 @@ def reindex(
     reads: Sequence[Node] = (),
 ) -> Node:
     """out[i] = a[where(i)] where guard(i), else fill."""
-    exprs = tuple([index.wrap(e) for e in where])
-    guard = index.reduce_guard(guard)
+    # A coordinate of extent 1 is 0: said once here, so that equal places have equal text.
+    unit: dict[Expr, Expr] = {axis(k, 1): index.ZERO for k, n in enumerate(shape) if n == 1}
+    exprs = tuple([index.substitute(index.wrap(e), unit) for e in where])
+    guard = index.substitute_guard(guard, unit)
     if any(condition.never for condition in guard):
         return full(shape, fill, a.dtype)
-    if not guard and shape == a.shape and exprs == coordinates(shape):
+    same = tuple([unit.get(v, v) for v in coordinates(shape)])
+    if not guard and shape == a.shape and exprs == same:
         return a
     if not guard:
         fill = 0
@@ -220,7 +228,7 @@ def reindex(
         if composed is not None:
             return composed
     known = constant_value(a)
-    if known is not None and guard and known == fill:
+    if known is not None and guard and _same_number(known, fill):
         return full(shape, fill, a.dtype)
     if known is not None and not guard and reads:
         return full(shape, known, a.dtype)
@@ -232,7 +240,7 @@ def _compose(
 ) -> Node | None:
     """inner[outer(i)] as one Reindex of inner's input, unless two different fills are needed."""
     assert isinstance(inner, Reindex)
-    if guard and inner.guard and fill != inner.fill:
+    if guard and inner.guard and not _same_number(fill, inner.fill):
         return None
     own_reads = inner.inputs[1:]
     moved = [index.renumber_reads(e, lambda n: n + len(own_reads)) for e in outer]
