@@ -56,9 +56,10 @@ SWEEP = {
     "warps 2": Tuning(warps=2),
     "warps 8": Tuning(warps=8),
     "programs 264": Tuning(programs=2 * 132),
-    "programs 1056": Tuning(programs=8 * 132),
-    "programs 1056, stages 2": Tuning(programs=8 * 132, stages=2),
-    "stages 3": Tuning(stages=3),
+    "programs 528": Tuning(programs=4 * 132),
+    "programs 1024": Tuning(programs=1024),
+    "programs 528, stages 3": Tuning(programs=4 * 132, stages=3),
+    "stages 2": Tuning(stages=2),
 }
 
 
@@ -168,12 +169,21 @@ def run(device: CudaDevice, name: str, quick: bool, sweep: bool) -> None:
         print(f"{'':28} launches: " + ", ".join(f"{t:.3f} ms" for t in alone), flush=True)
     if not sweep:
         return
+    seen = {_identity(emit(sample.kernel))}
     for label, tuning in SWEEP.items():
+        text = emit(sample.kernel, tuning)
+        if _identity(text) in seen:
+            continue
+        seen.add(_identity(text))
         try:
-            variant = loaded.launches(emit(sample.kernel, tuning))
+            variant = loaded.launches(text)
             report(f"  {label}", sample, *milliseconds(device, variant), copy_ms)
         except Exception:
             traceback.print_exc()
+
+
+def _identity(text: TritonKernel) -> tuple[str, int]:
+    return text.body, text.num_warps
 
 
 def _verdict(error: float) -> str:

@@ -46,7 +46,7 @@ class Sample:
     moved: int
 
     def error(self, number: int, actual: np.ndarray | list[np.ndarray]) -> float:
-        """The largest error of an output, relative to the largest expected value or to 1."""
+        """The largest error of an output, relative to the largest expected value."""
         expected = self.expected[number]
         if isinstance(expected, list):
             return max(_error(e, a) for e, a in zip(expected, actual))
@@ -54,7 +54,7 @@ class Sample:
 
 
 def _error(expected: np.ndarray, actual: np.ndarray) -> float:
-    scale = max(1.0, float(np.abs(expected).max()))
+    scale = float(np.abs(expected).max())
     worst = 0.0
     for block in actual.reshape(-1, expected.size):
         difference = np.abs(block - expected.reshape(-1)).max()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import autograd
+from . import autograd, data, nn, optim
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -23,6 +23,7 @@ from .ir.dtypes import (
     int64,
     uint8,
 )
+from .modes import eager
 from .ops.activation import log_softmax, relu, sigmoid, softmax
 from .ops.creation import manual_seed, rand, rand_like, randn, randn_like
 from .ops.index import gather, index_select

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import errors, statistics
 from .compiler import recording as rec_form
-from .compiler.pipeline import Programs
+from .compiler.pipeline import Programs, synchronize
 from .config import config
 from .ir.node import Node, interning
 from .ir.operator import Operator
@@ -250,7 +250,7 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
 
 def _enter(recorder: Recorder, value: Value) -> None:
     """Give a value from outside this recording a place among the leaves."""
-    if value.data is None:
+    if not value.ready:
         if value.record is None:
             raise RuntimeError("a value without data and without a record was used")
         _record_again(recorder, value)
@@ -268,7 +268,7 @@ def _record_again(recorder: Recorder, value: Value) -> None:
         if here.epoch == recorder.epoch:
             stack.pop()
             continue
-        if here.data is not None:
+        if here.ready:
             _enter(recorder, here)
             stack.pop()
             continue
@@ -392,14 +392,16 @@ def flush(reason: str) -> None:
         executable = programs.find(key, wanted, writes)
         if executable is None:
             executable = programs.make(key, _form(recorder, wanted, writes))
-        leaves = [value.data for value in recorder.leaves]
-        outputs = executable.run(leaves, recorder.slots)
+        outputs = executable.run(recorder.leaves, recorder.slots)
     except BaseException:
         recorder.reset()
         raise
     results = recorder.results
-    for position, array in zip(executable.outputs, outputs, strict=True):
-        results[position].data = array
+    for position, (array, block, address) in zip(executable.outputs, outputs, strict=True):
+        value = results[position]
+        value.data, value.block, value.address, value.ready = array, block, address, True
+    for position, leaf in writes:
+        results[position].exposed = recorder.leaves[leaf].exposed
     if recorder.capture is not None:
         recorder.capture(recorder, executable)
     _release(recorder)
@@ -432,11 +434,11 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
         if owner is None:
             continue
         storage = owner()
-        if storage is None or storage.value is not value or value.data is not None:
+        if storage is None or storage.value is not value or value.ready:
             continue
         wanted.append(value.position)
         old = value.replaces
-        if old is not None and old.epoch == epoch and old.position < 0 and old.data is not None:
+        if old is not None and old.epoch == epoch and old.position < 0 and old.ready:
             writes.append((value.position, -old.position - 1))
     return tuple(wanted), tuple(writes)
 
@@ -445,18 +447,16 @@ def _release(recorder: Recorder) -> None:
     """Known results no longer need their history, unless a derivative may."""
     for value in recorder.results:
         value.replaces = None
-        if value.data is not None:
+        if value.ready:
             value.record = value.tape
 
 
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
-    value = storage.value
-    if value.data is None:
+    if not storage.value.ready:
         recorder = _local.recorder
-        if value.epoch != recorder.epoch:
-            _enter(recorder, value)
+        if storage.value.epoch != recorder.epoch:
+            _enter(recorder, storage.value)
         flush("read")
-    data = storage.value.data
-    assert data is not None
-    return data
+    synchronize()
+    return storage.value.array()

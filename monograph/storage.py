@@ -44,7 +44,10 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
 
 
 class Value:
-    """One array: `data` when known, else output `index` of `record`.
+    """One array: known (`ready`), or else output `index` of `record`.
+
+    Known contents are a NumPy array (`data`) or memory of the runtime (`block`), of which an array
+    is made when one is asked for; `address` is where they lie.
 
     `tape` is the record to differentiate through, and is None for a leaf; `leaf` points to the
     tensor whose `.grad` a backward pass fills. `position` is meaningful while `epoch` is the
@@ -52,11 +55,15 @@ class Value:
     """
 
     __slots__ = (
-        "meta", "data", "record", "index", "tape", "requires_grad", "leaf", "owner", "epoch",
+        "meta", "ready", "data", "block", "address", "exposed", "record", "index", "tape", "requires_grad", "leaf", "owner", "epoch",
         "position", "replaces", "__weakref__",
     )  # fmt: skip
     meta: Meta
+    ready: bool
     data: np.ndarray | None
+    block: Any
+    address: int
+    exposed: bool
     record: Any
     index: int
     tape: Any
@@ -69,7 +76,11 @@ class Value:
 
     def __init__(self, meta: Meta, data: np.ndarray | None, record: Any, index: int) -> None:
         self.meta = meta
+        self.ready = data is not None
         self.data = data
+        self.block = None
+        self.address = 0
+        self.exposed = False
         self.record = record
         self.index = index
         self.tape = None
@@ -79,6 +90,21 @@ class Value:
         self.epoch = -1
         self.position = 0
         self.replaces = None
+
+    def array(self) -> np.ndarray:
+        """The contents as an array; the caller has waited for them."""
+        if self.data is None:
+            self.data = self.block.numpy(self.meta.dtype.numpy, self.meta.shape)
+        return self.data
+
+    def locate(self) -> int:
+        """The address of the contents."""
+        if self.address == 0:
+            array = self.array()
+            if not array.flags.c_contiguous:
+                array = self.data = np.ascontiguousarray(array)
+            self.address = array.__array_interface__["data"][0]
+        return self.address
 
 
 class Storage:
@@ -96,7 +122,7 @@ class Storage:
     def write(self, value: Value) -> None:
         """Replace the contents: every tensor on this storage sees the new value."""
         old = self.value
-        value.replaces = old if old.data is not None else old.replaces
+        value.replaces = old if old.ready else old.replaces
         value.owner = ref(self)
         self.value = value
         self.version += 1

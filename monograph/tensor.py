@@ -39,6 +39,7 @@ class Tensor:
     """
 
     __slots__ = ("_storage", "_view", "_grad", "__weakref__", "__dict__")
+    __array_priority__ = 1000  # NumPy's numbers leave `2 * tensor` to the tensor
     _storage: Storage
     _view: View | None
     _grad: Tensor | None
@@ -158,9 +159,7 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         value = new._value()
         old = self._value()
-        self._storage = Storage(Value(value.meta, value.data, value.record, value.index))
-        self._storage.value = value if value.owner is None else _alias(value)
-        self._storage.value.owner = ref(self._storage)
+        self._storage = Storage(value if value.owner is None else _alias(value))
         self._view = None
         if old.requires_grad and old.tape is None:
             self.requires_grad_(True)
@@ -190,14 +189,11 @@ class Tensor:
 
     def numpy(self) -> np.ndarray:
         """The contents as a NumPy array."""
-        value = self._value()
         if self._view is None:
-            return record.read(self._storage)
-        if value.data is None:
-            holder = Storage(value)
-            record.read(holder)
-        assert value.data is not None
-        return value.data
+            array = record.read(self._storage)
+            self._storage.value.exposed = True
+            return array
+        return record.read(Storage(self._value()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
@@ -243,6 +239,10 @@ class Tensor:
             notes += ", requires_grad=True"
         return f"tensor({text}{notes})"
 
+    def __format__(self, spec: str) -> str:
+        """A tensor without axes is formatted as its number: f"{loss:.3f}"."""
+        return format(self.item(), spec) if spec and not self.ndim else format(str(self), spec)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         made = _copy_of(self)
         memo[id(self)] = made
@@ -287,6 +287,7 @@ class Parameter(Tensor):
 def _alias(value: Value) -> Value:
     twin = Value(value.meta, value.data, value.record, value.index)
     twin.epoch, twin.position = value.epoch, value.position
+    twin.ready, twin.block, twin.address = value.ready, value.block, value.address
     return twin
 
 
@@ -375,4 +376,4 @@ def from_numpy(array: np.ndarray) -> Tensor:
     >>> mg.from_numpy(np.ones(2)).dtype
     monograph.float64
     """
-    return _restore(Tensor, np.ascontiguousarray(array), False)
+    return _restore(Tensor, np.asarray(array, order="C"), False)

@@ -9,10 +9,10 @@ earlier ones. Run it as `python tools/fit_polynomials.py` to see every table and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 mp = mpmath.mp.clone()
@@ -25,6 +25,7 @@ class Fit:
     """A polynomial of `degree` near `function` on [low, high], by the weighted absolute error."""
 
     name: str
+    formula: str  # what it is for; q is the polynomial
     function: Function
     weight: Function
     low: float
@@ -53,93 +54,103 @@ def minimax(x: np.ndarray, y: np.ndarray, weight: np.ndarray, powers: list[int])
     return coefficients
 
 
-def fit(problem: Fit) -> tuple[list[float], float]:
-    """The rounded coefficients, lowest power first, and their largest weighted error."""
-    angles = np.linspace(0, np.pi, 400)
+def grid(problem: Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points of the interval, denser at its ends, with the function and the weight there."""
     middle, half = (problem.high + problem.low) / 2, (problem.high - problem.low) / 2
-    x = middle - half * np.cos(angles)
+    x = middle - half * np.cos(np.linspace(0, np.pi, 400))
     x = x[x != 0]
     y = np.array([float(problem.function(mp.mpf(v))) for v in x])
     weight = np.array([float(abs(problem.weight(mp.mpf(v)))) for v in x])
+    return x, y, weight
+
+
+def largest_error(problem: Fit, coefficients: Sequence[float]) -> float:
+    """The largest weighted error of a polynomial, computed without rounding."""
+    x, y, weight = grid(problem)
+    return float(np.abs(weight * (np.polynomial.polynomial.polyval(x, coefficients) - y)).max())
+
+
+def fit(problem: Fit) -> tuple[list[float], float]:
+    """The rounded coefficients, lowest power first, and their largest weighted error."""
+    x, rest, weight = grid(problem)
     coefficients: list[float] = []
-    rest = y.copy()
     for power in range(problem.degree + 1):
         powers = list(range(power, problem.degree + 1))
         rounded = float(problem.dtype(minimax(x, rest, weight, powers)[0]))
         coefficients.append(rounded)
         rest = rest - rounded * x**power
-    return coefficients, float(np.abs(weight * rest).max())
+    return coefficients, largest_error(problem, coefficients)
 
 
 LN2 = float(np.log(2.0))
 
 FITS = [
-    # exp(r) - 1 = r + r² q(r)
     Fit(
         "EXP",
+        "exp(r) - 1 = r + r² q(r)",
         lambda r: (mp.expm1(r) - r) / r**2,
         lambda r: r**2 / mp.expm1(r),
         -LN2 / 2 * 1.001,
         LN2 / 2 * 1.001,
         4,
     ),
-    # log(1 + f) = f + f² q(f)
     Fit(
         "LOG",
+        "log(1 + f) = f + f² q(f)",
         lambda f: (mp.log1p(f) - f) / f**2,
         lambda f: f**2 / mp.log1p(f),
         -0.3334,
         0.3334,
         7,
     ),
-    # sin(r) = r (1 + u q(u)), u = r²
     Fit(
         "SIN",
+        "sin(r) = r (1 + u q(u)), u = r²",
         lambda u: (mp.sin(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
         lambda u: u / (mp.sin(mp.sqrt(u)) / mp.sqrt(u)),
         0.0,
         0.8**2,
         2,
     ),
-    # cos(r) = 1 + u q(u), u = r²
     Fit(
         "COS",
+        "cos(r) = 1 + u q(u), u = r²",
         lambda u: (mp.cos(mp.sqrt(u)) - 1) / u,
         lambda u: u / mp.cos(mp.sqrt(u)),
         0.0,
         0.8**2,
         3,
     ),
-    # tanh(r) = r (1 + u q(u)), u = r²
     Fit(
         "TANH",
+        "tanh(r) = r (1 + u q(u)), u = r²",
         lambda u: (mp.tanh(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
         lambda u: u / (mp.tanh(mp.sqrt(u)) / mp.sqrt(u)),
         0.0,
         0.552**2,
         3,
     ),
-    # log2(erfc(a)) = a q(a)
     Fit(
         "ERF",
+        "log2(erfc(a)) = a q(a)",
         lambda a: mp.log(mp.erfc(a), 2) / a,
         lambda a: a * mp.erfc(a) * mp.log(2) / mp.erf(a),
         0.0,
         3.95,
         9,
     ),
-    # 1 - 2**r = -r (ln 2) - r² q(r)
     Fit(
         "ERF_EXP2",
+        "1 - 2**r = -r (ln 2) + r² q(r)",
         lambda r: (1 - mp.mpf(2) ** r + r * mp.log(2)) / r**2,
         lambda r: r**2 / (1 - 2**r if r < 0 else 2 - 2**r),
         -0.5,
         0.5,
         4,
     ),
-    # log2(1 + f) = f q(f), in float64
     Fit(
         "POW_LOG2",
+        "log2(1 + f) = f q(f)",
         lambda f: mp.log1p(f) / mp.log(2) / f,
         lambda f: f * mp.log(2) / mp.log1p(f),
         -0.3334,
@@ -147,15 +158,24 @@ FITS = [
         13,
         np.float64,
     ),
-    # 2**r, in float64
-    Fit("POW_EXP2", lambda r: mp.mpf(2) ** r, lambda r: mp.mpf(2) ** -r, -0.5, 0.5, 6, np.float64),
+    Fit(
+        "POW_EXP2",
+        "2**r = q(r)",
+        lambda r: mp.mpf(2) ** r,
+        lambda r: mp.mpf(2) ** -r,
+        -0.5,
+        0.5,
+        6,
+        np.float64,
+    ),
 ]
 
 
 def main() -> None:
     for problem in FITS:
         coefficients, error = fit(problem)
-        print(f"# largest relative error 2**{np.log2(error):.1f}")
+        where = f"from {problem.low:.4g} to {problem.high:.4g}"
+        print(f"# {problem.formula}, {where}: error 2**{np.log2(error):.1f}")
         print(f"_{problem.name} = (")
         for value in coefficients:
             digits = repr(value) if problem.dtype is np.float64 else f"{value:.9g}"

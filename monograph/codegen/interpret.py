@@ -16,7 +16,7 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType, Kind
-from ..ir.index import Expr, Guard, Var, evaluate
+from ..ir.index import Expr, Guard, evaluate
 from ..ir.scalar import TABLE
 from .kernel import (
     Apply,
@@ -130,7 +130,8 @@ class _Run:
             self.shape = (len(flat), *(var.extent for var in stage.axes))
             self.rows = np.arange(len(flat)).reshape(-1, *[1] * count)
             self.coordinates = {
-                var: point.reshape(-1, *[1] * count) for var, point in zip(self.kernel.outer, points)
+                var: point.reshape(-1, *[1] * count)
+                for var, point in zip(self.kernel.outer, points)
             }
             for number, var in enumerate(stage.axes):
                 ones = [1] * (count + 1)
@@ -246,7 +247,8 @@ def identity(combine: str, dtype: DType) -> bool | int | float:
     if combine == "mul":
         return 1
     if combine == "and":
-        return True if dtype is dtypes.bool_ else -1 if dtype.signed else ~dtype.numpy.type(0)
+        ones = -1 if dtype.signed else (1 << 8 * dtype.itemsize) - 1
+        return True if dtype is dtypes.bool_ else ones
     highest = combine in ("min", "argmin")
     if dtype.kind is Kind.FLOAT:
         return math.inf if highest else -math.inf

@@ -38,7 +38,8 @@ class Constant(Value):
 class Load(Value):
     """Element `index` (flat, in elements) of buffer number `buffer`.
 
-    Where `guard` does not hold nothing is read and the value is `fill`.
+    Where `guard` does not hold nothing is read and the value is `fill`. dtype is the buffer's. A
+    `Read` in an index names a buffer and has one flat index.
     """
 
     buffer: int
@@ -104,7 +105,8 @@ class Store:
 class Privatised:
     """partials[chunk, index] ⊕= value, later combined into buffer[index] over all chunks.
 
-    `index` uses the stage's axes only and runs over [0, size).
+    `index` uses the stage's axes only and runs over [0, size). The workspace may be wider than
+    the output (float32 for float16). An index that is a constant is accumulated in registers.
     """
 
     buffer: int
@@ -117,7 +119,11 @@ class Privatised:
 
 @dataclass(frozen=True)
 class Stage:
-    """One pass over `axes` for each outer point. Without axes it runs once per outer point."""
+    """One pass over `axes` for each outer point. Without axes it runs once per outer point.
+
+    At a point all values are computed before anything is stored, and points may run in any order:
+    what one point stores, another point of the same stage must not load.
+    """
 
     axes: tuple[Var, ...]
     reductions: tuple[Reduction, ...] = ()
@@ -146,7 +152,8 @@ class Schedule:
 
     vector: the axis that lanes run along; one of the outer axes (every lane is another outer
     point) or the last axis of the stages (lanes share an outer point), or None for scalar code.
-    unroll: (outer axis, count) to jam: several outer points per iteration share their loads.
+    unroll: (outer axis, count) to jam: several outer points per iteration share their loads; of the
+    vector axis itself, vectors per iteration.
     parallel: whether the outer domain is split over threads; chunks: how many rows `partials` has.
     """
 

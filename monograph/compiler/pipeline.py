@@ -1,22 +1,37 @@
 """The compiler, top to bottom: from a recording to an executable program.
 
-`PASSES` lists what happens in order. Programs that were made are kept by the key of their
-recording; a program whose results include those wanted now serves again, so that a variable that
-happens to be alive does not cost a compilation.
+`compile_recording` is the list of passes. Programs that were made are kept by the key of their
+recording; one whose results include those wanted now serves again, so that a variable that happens
+to be alive does not cost a compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from .. import statistics
+from ..config import config
 from ..ir import reference
-from ..ir.node import Node, interning
+from ..ir.node import Buffer, Node, interning
+from ..ir.printer import format_graph
+from ..ir.verify import verify
+from ..storage import Value
+from .contractions import Contracted, copied, lower_contractions
+from .fuse import Fusion, Unit, operands
+from .lower import Lowered, Lowering
+from .plan import Plan, Planner, step_of
 from .recording import Expansion, Recording
+from .schedule import finish
+from .simplify import simplify
+
+Outcome = tuple[np.ndarray | None, Any, int]  # array or None, block or None, address
 
 
 class Executable(Protocol):
@@ -25,7 +40,7 @@ class Executable(Protocol):
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
 
-    def run(self, leaves: Sequence[np.ndarray], slots: Sequence[Any]) -> list[np.ndarray]: ...
+    def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 
 
 @dataclass
@@ -36,15 +51,55 @@ class Interpreted:
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
 
-    def run(self, leaves: Sequence[np.ndarray], slots: Sequence[Any]) -> list[np.ndarray]:
+    def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
-        arrays = reference.run(self.graph, leaves, slots)
-        results = [np.array(a, order="C") for a in arrays]
+        synchronize()
+        arrays = [value.array() for value in leaves]
+        results = [np.array(a, order="C") for a in reference.run(self.graph, arrays, slots)]
         for position, leaf in self.writes:
             place = self.outputs.index(position)
-            np.copyto(leaves[leaf], results[place])
-            results[place] = leaves[leaf]
-        return results
+            np.copyto(arrays[leaf], results[place])
+            results[place] = arrays[leaf]
+        return [(array, None, 0) for array in results]
+
+
+@dataclass
+class Pass:
+    """One step of the compiler as it ran: for reports."""
+
+    name: str
+    seconds: float
+    dump: str = ""
+
+
+@dataclass
+class Compilation:
+    """What a compilation produced and how long each pass took."""
+
+    recording: Recording
+    passes: list[Pass] = field(default_factory=list)
+    graph: list[Node] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    lowered: dict[int, Lowered] = field(default_factory=dict)
+    plan: Plan | None = None
+    meta_nodes: int = 0
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a pass, and check and show what it made."""
+        start = time.perf_counter()
+        yield
+        self.passes.append(Pass(name, time.perf_counter() - start))
+        if config.verify and self.graph:
+            verify(self.graph)
+        if config.dump == name:
+            print(f"--- {name}\n{self.describe()}", file=sys.stderr)
+
+    def describe(self) -> str:
+        """The graph, or once there are kernels, the kernels."""
+        if self.lowered:
+            return "\n".join(str(low.kernel) for low in self.lowered.values())
+        return format_graph(self.graph)
 
 
 class Programs:
@@ -72,8 +127,136 @@ class Programs:
 
 
 def compile_recording(recording: Recording, backend: str) -> Executable:
-    """Run the passes."""
-    with interning():
-        graph = Expansion(recording).run()
+    """Expand the recording and compile it for a backend."""
     statistics.counters.compilations += 1
-    return Interpreted(graph, recording.wanted, recording.writes)
+    with interning():
+        made = Compilation(recording)
+        with made.step("expand"):
+            made.graph = Expansion(recording).run()
+        if backend == "reference":
+            return Interpreted(made.graph, recording.wanted, recording.writes)
+        from ..backends.cpu import backend as cpu
+
+        return compile_for(made, cpu)
+
+
+def compile_for(made: Compilation, backend: Any) -> Executable:
+    """All passes after expansion, in order."""
+    recording = made.recording
+    with made.step("simplify"):
+        made.graph = simplify(made.graph)
+    with made.step("contract"):
+        contracted = lower_contractions(_separate(made.graph, recording), backend.accepts)
+        contracted = _plain_outputs(contracted, backend.accepts)
+        made.graph = contracted.outputs
+    with made.step("fuse"):
+        outputs = [node for node in made.graph if node.size]
+        fusion = Fusion(outputs, contracted.layouts, contracted.calls)
+        made.units = fusion.run()
+    with made.step("lower"):
+        made.lowered = lower_units(fusion, made.units, outputs)
+    with made.step("plan"):
+        made.plan = _plan(made, fusion, outputs, backend)
+    with made.step("emit"):
+        executable: Executable = backend.build(made)
+    return executable
+
+
+def _separate(graph: Sequence[Node], recording: Recording) -> list[Node]:
+    """Results that are leaves, or that are asked for twice, get memory of their own."""
+    seen: set[int] = set()
+    separate = []
+    for node in graph:
+        if isinstance(node, Buffer) or node.id in seen:
+            copy = copied(node)
+            while copy.id in seen:
+                copy = copied(copy)
+            node = copy
+        seen.add(node.id)
+        separate.append(node)
+    return separate
+
+
+def _plain_outputs(contracted: Contracted, accepts: Any) -> Contracted:
+    """Results leave the program in plain layout: copies of those that lie channels-last."""
+    layouts = contracted.layouts
+    outputs = []
+    for node in contracted.outputs:
+        if node.shape in layouts.channels_last and node.id not in layouts.plain:
+            node = copied(node)
+            layouts.plain.add(node.id)
+        outputs.append(node)
+    return Contracted(outputs, contracted.calls, layouts)
+
+
+def lower_units(
+    fusion: Fusion, units: Sequence[Unit], outputs: Sequence[Node]
+) -> dict[int, Lowered]:
+    """Kernels of all units that are not library calls."""
+    needed = {node.id for node in outputs}
+    for unit in units:
+        needed |= _outside_reads(fusion, unit)
+    lowered: dict[int, Lowered] = {}
+    for unit in units:
+        if unit.library is not None:
+            continue
+        lowering = Lowering(fusion, unit, needed)
+        if unit.scatter is not None:
+            made, hint = lowering.run_scatter(), "scatter"
+        else:
+            made, hint = lowering.run(), name_of(unit)
+        made.kernel = finish(made.kernel, hint)
+        lowered[unit.number] = made
+    return lowered
+
+
+def name_of(unit: Unit) -> str:
+    """A word for what a unit does."""
+    if unit.rows or unit.splits:
+        return "rows" if unit.rows else "total"
+    return "columns" if unit.columns else "map"
+
+
+def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
+    """ids of nodes that a unit reads and does not compute."""
+    if unit.library is not None:
+        return {node.id for node in operands(unit.library)}
+    found: set[int] = set()
+    for anchor in unit.anchors:
+        found |= fusion._touched(anchor)
+        found |= fusion.read_ids(anchor)
+    return found - {anchor.id for anchor in unit.anchors}
+
+
+def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: Any) -> Plan:
+    recording = made.recording
+    workspaces = {}
+    for unit in made.units:
+        if unit.library is not None:
+            kind, layouts, options = step_of(unit.library, fusion.layouts.strides)
+            workspaces[unit.number] = backend.workspace(kind, layouts, options)
+    place = {node.id: n for n, node in enumerate(outputs)}
+    writes = {}
+    for position, leaf in recording.writes:
+        node = made.graph[recording.wanted.index(position)]
+        if node.id in place:
+            writes[place[node.id]] = leaf
+    planner = Planner(
+        fusion, outputs, writes, made.lowered, workspaces, len(recording.leaves),
+        len(recording.slots),
+    )  # fmt: skip
+    return planner.run(made.units)
+
+
+_waiters: list[Callable[[], None]] = []
+
+
+def on_synchronize(wait: Callable[[], None]) -> None:
+    """Backends that run asynchronously say here how to wait for them."""
+    _waiters.append(wait)
+
+
+def synchronize() -> None:
+    """Wait until everything launched has finished."""
+    for wait in _waiters:
+        wait()

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import build
-from ..ir.node import Node, Slot
-from ..ir.operator import Operator
-from ..transform.derivative import Custom, vjp
+from ..ir.node import Node
+from ..ir.operator import Operator, Rule, noting
+from ..transform.derivative import vjp
 
 # The operator of a backward pass: inputs are (root, cotangent or None, leaves…).
 BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
@@ -66,7 +66,7 @@ class Expansion:
 
     recording: Recording
     results: list[Node] = field(default_factory=list)
-    customs: dict[int, Custom] = field(default_factory=dict)
+    rules: dict[int, Rule] = field(default_factory=dict)
     leaves: list[Node] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)  # node id → user's line
     next_slot: int = 0
@@ -75,8 +75,9 @@ class Expansion:
         """Expand every entry; the nodes of the wanted results."""
         for n, leaf in enumerate(self.recording.leaves):
             self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
-        for entry in self.recording.entries:
-            self._expand(entry)
+        with noting(self.rules):
+            for entry in self.recording.entries:
+                self._expand(entry)
         return [self.results[position] for position in self.recording.wanted]
 
     def _expand(self, entry: Entry) -> None:
@@ -85,7 +86,6 @@ class Expansion:
             outputs = self._differentiate(inputs)
         else:
             outputs = list(entry.operator.expand(inputs, entry.attributes))
-            self._note_derivative(entry, inputs, outputs)
         if entry.stop:
             outputs = [self._cut(node) for node in outputs]
         for node in outputs:
@@ -106,26 +106,11 @@ class Expansion:
         if cotangent is None:
             cotangent = build.full(root.shape, 1.0, root.dtype)
         wanted = [leaf for leaf in leaves if leaf is not None]
-        found = vjp([root], [cotangent], wanted, self.customs)
+        found = vjp([root], [cotangent], wanted, self.rules)
         return [
             build.full(leaf.shape, 0.0, leaf.dtype) if part is None else part
             for leaf, part in zip(wanted, found, strict=True)
         ]
-
-    def _note_derivative(
-        self, entry: Entry, inputs: Sequence[Node | None], outputs: Sequence[Node]
-    ) -> None:
-        rule = entry.operator.derivative
-        if rule is None or len(outputs) != 1 or any(outputs[0] is x for x in inputs):
-            return
-        arguments = entry.operator.arguments(inputs, entry.attributes)
-        tensors = tuple(x for x in inputs if x is not None and not isinstance(x, Slot))
-        output = outputs[0]
-
-        def pull(cotangent: Node) -> tuple[Node | None, ...]:
-            return tuple(rule(cotangent, output, *arguments))
-
-        self.customs[output.id] = (tensors, pull)
 
     @staticmethod
     def _cut(node: Node) -> Node:

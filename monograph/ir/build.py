@@ -181,6 +181,9 @@ def common_dtype(operands: Iterable[Node | Number]) -> DType:
 
 def as_node(operand: Node | Number, dtype: DType) -> Node:
     """A node of that dtype from a node or a number."""
+    if isinstance(operand, Slot) and operand.dtype is dtype:
+        # A slot is weak, this is not: what is made of it keeps the dtype.
+        return make(Map, (operand,), (), dtype, "cast")
     return cast(operand, dtype) if isinstance(operand, Node) else const(operand, dtype)
 
 

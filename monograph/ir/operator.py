@@ -3,19 +3,37 @@
 An operator is a name and a definition, a Python function from nodes to nodes. Its parameters are
 either inputs (tensors, or numbers that are filled in at each run) or attributes (axes, flags,
 sizes: part of the structure). `derivative`, where given, is a better one than follows from the
-definition; it is written with nodes too and so can be differentiated again.
+definition; it is written with nodes too and so can be differentiated again. It holds wherever the
+operator is expanded, also inside the definition of another one.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from .node import Node
+from .node import Node, Slot
+
+# A derivative of one expansion: its input nodes, and from a cotangent to theirs.
+Rule = tuple[tuple[Node, ...], Callable[[Node], tuple[Node | None, ...]]]
+_noted = threading.local()
+
+
+@contextmanager
+def noting(rules: dict[int, Rule]) -> Iterator[None]:
+    """While within, expansions note the derivatives that operators bring, by their output's id."""
+    before = getattr(_noted, "rules", None)
+    _noted.rules = rules
+    try:
+        yield
+    finally:
+        _noted.rules = before
 
 
 @dataclass(frozen=True)
@@ -40,8 +58,24 @@ class Operator:
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
         """The nodes that this operator means for these input nodes and attributes."""
-        result = self.definition(*self.arguments(inputs, attributes))
-        return result if isinstance(result, tuple) else (result,)
+        arguments = self.arguments(inputs, attributes)
+        result = self.definition(*arguments)
+        if isinstance(result, tuple):
+            return result
+        rules = getattr(_noted, "rules", None)
+        if self.derivative is not None and rules is not None:
+            self._note(rules, result, inputs, arguments)
+        return (result,)
+
+    def _note(
+        self, rules: dict[int, Rule], output: Node, inputs: Sequence[Any], arguments: list[Any]
+    ) -> None:
+        if any(output is x for x in inputs):
+            return
+        rule = self.derivative
+        assert rule is not None
+        tensors = tuple([x for x in inputs if isinstance(x, Node) and not isinstance(x, Slot)])
+        rules[output.id] = (tensors, lambda g: tuple(rule(g, output, *arguments)))
 
     def arguments(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> list[Any]:
         """Inputs and attributes in the order of the parameters."""

@@ -116,21 +116,24 @@ scalar(
     lambda f, g, y, a, b: -g * f.floordiv(a, b), triton="{0} - floor({0} / {1}) * {1}",
 )  # fmt: skip
 scalar("neg", np.negative, lambda f, g, y, x: -g, triton="-{0}")
-scalar("abs", np.abs, lambda f, g, y, x: g * f.sign(x), triton="tl.abs({0})")
+scalar(
+    "abs", np.abs, lambda f, g, y, x: f.select(x > 0, g, f.select(x < 0, -g, 0.0)),
+    triton="tl.abs({0})",
+)  # fmt: skip
 scalar(
     "sign", np.sign, lambda f, g, y, x: None,
     triton="tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, {0} * 0))",
 )  # fmt: skip
 scalar(
     "maximum", np.maximum,
-    lambda f, g, y, a, b: f.select(a > b, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
-    lambda f, g, y, a, b: f.select(b > a, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    lambda f, g, y, a, b: f.select(a < b, 0.0, f.select(f.eq(a, b), g * 0.5, g)),
+    lambda f, g, y, a, b: f.select(b < a, 0.0, f.select(f.eq(a, b), g * 0.5, g)),
     triton="tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", commutative=True,
 )  # fmt: skip
 scalar(
     "minimum", np.minimum,
-    lambda f, g, y, a, b: f.select(a < b, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
-    lambda f, g, y, a, b: f.select(b < a, g, f.select(f.eq(a, b), g * 0.5, g * 0.0)),
+    lambda f, g, y, a, b: f.select(a > b, 0.0, f.select(f.eq(a, b), g * 0.5, g)),
+    lambda f, g, y, a, b: f.select(b > a, 0.0, f.select(f.eq(a, b), g * 0.5, g)),
     triton="tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", commutative=True,
 )  # fmt: skip
 for _name, _function, _sign in (
@@ -145,8 +148,8 @@ scalar("not", np.invert, None, triton="~{0}")
 scalar("shl", np.left_shift, None, None, triton="{0} << {1}")
 scalar("shr", np.right_shift, None, None, triton="{0} >> {1}")
 scalar(
-    "select", np.where, None, lambda f, g, y, c, a, b: f.select(c, g, g * 0.0),
-    lambda f, g, y, c, a, b: f.select(c, g * 0.0, g), triton="tl.where({0}, {1}, {2})",
+    "select", np.where, None, lambda f, g, y, c, a, b: f.select(c, g, 0.0),
+    lambda f, g, y, c, a, b: f.select(c, 0.0, g), triton="tl.where({0}, {1}, {2})",
 )  # fmt: skip
 scalar("floor", np.floor, lambda f, g, y, x: None, triton="libdevice.floor({0})")
 scalar("ceil", np.ceil, lambda f, g, y, x: None, triton="libdevice.ceil({0})")
@@ -193,7 +196,10 @@ scalar(
 )  # fmt: skip
 scalar(
     "pow", _quiet(np.power),
-    lambda f, g, y, a, b: f.select(f.eq(b, 0.0), g * 0.0, g * b * f.pow(a, b - 1.0)),
-    lambda f, g, y, a, b: f.select(f.eq(a, 0.0), g * 0.0, g * y * f.log(a)),
+    # Within, no 0 ** -1 and no log(0): a further derivative would multiply them with 0.
+    lambda f, g, y, a, b: g * b * f.pow(a, f.select(f.eq(b, 0.0), 0.0, b - 1.0)),
+    lambda f, g, y, a, b: f.select(
+        f.eq(a, 0.0), 0.0, g * y * f.log(f.select(f.eq(a, 0.0), 1.0, a))
+    ),
     definition=elementary.pow, triton="libdevice.pow({0}, {1})",
 )  # fmt: skip

@@ -60,37 +60,112 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return result
 
 
-def embedding(where: Tensor, weight: Tensor) -> Tensor:
-    """Rows of weight at the indices `where`."""
-    result: Tensor = index.embedding(weight, where)
+def embedding(where: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Rows of weight at the indices `where`; the row padding_idx gets no gradient."""
+    rows: Tensor = index.embedding(weight, where)
+    if padding_idx is None:
+        return rows
+    is_padding = math.eq(where, padding_idx % weight.shape[0]).unsqueeze(-1)
+    result: Tensor = math.where(is_padding, rows.detach(), rows)
     return result
 
 
-def cross_entropy(
-    x: Tensor, target: Tensor, ignore_index: int = -100, reduction: str = "mean"
-) -> Tensor:
-    """-log softmax(x)[target] for logits [N, C] or [N, C, …] and integer targets."""
+def _classes_last(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """x [N, C, …] as rows [M, C] and its targets as [M]; one unbatched sample becomes a row."""
     if x.ndim == 1:
-        x, target = x.unsqueeze(0), target.unsqueeze(0)  # type: ignore[attr-defined]
-    shape_ = tuple(target.shape)
-    if x.ndim > 2:
-        order = (0, *range(2, x.ndim), 1)
-        x = x.permute(*order).reshape(-1, x.shape[1])  # type: ignore[attr-defined]
-        target = target.reshape(-1)  # type: ignore[attr-defined]
-    losses = loss.row_cross_entropy(x, target, ignore_index)
-    if reduction == "none":
-        return losses.reshape(*shape_)  # type: ignore[no-any-return]
-    if reduction == "sum":
-        return reduce.sum(losses)  # type: ignore[no-any-return]
-    return loss.mean_over_counted(losses, target, ignore_index)  # type: ignore[no-any-return]
+        return x.unsqueeze(0), target.unsqueeze(0)  # type: ignore[attr-defined]
+    if x.ndim == 2:
+        return x, target
+    order = (0, *range(2, x.ndim), 1)
+    rows = x.permute(*order).reshape(-1, x.shape[1])  # type: ignore[attr-defined]
+    return rows, target.reshape(-1)  # type: ignore[attr-defined]
 
 
-def nll_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """-x[target] for log-probabilities [N, C]."""
-    picked = -x.gather(1, target.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
+def cross_entropy(
+    x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """-log softmax(x)[target] for logits [N, C] or [N, C, …] and integer targets.
+
+    Floating point targets are probabilities of the shape of x.
+    """
+    if target.is_floating_point():
+        return _soft_cross_entropy(x, target, weight, reduction, label_smoothing)
+    if label_smoothing:
+        return _smoothed_cross_entropy(x, target, weight, ignore_index, reduction, label_smoothing)
+    if weight is not None:
+        classes = 0 if x.ndim == 1 else 1
+        return nll_loss(log_softmax(x, classes), target, weight, ignore_index, reduction)
+    rows, places = _classes_last(x, target)
+    losses = loss.row_cross_entropy(rows, places, ignore_index)
+    if reduction == "mean":
+        mean: Tensor = loss.mean_over_counted(losses, places, ignore_index)
+        return mean
+    return _reduced(losses.reshape(*target.shape), reduction)
+
+
+def _reduced(losses: Any, reduction: str) -> Tensor:
     if reduction == "none":
-        return picked  # type: ignore[no-any-return]
-    return picked.sum() if reduction == "sum" else picked.mean()  # type: ignore[no-any-return]
+        return losses  # type: ignore[no-any-return]
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    return losses.sum() if reduction == "sum" else losses.mean()  # type: ignore[no-any-return]
+
+
+def _soft_cross_entropy(
+    x: Tensor, target: Any, weight: Any, reduction: str, smoothing: float
+) -> Tensor:
+    classes = 0 if x.ndim == 1 else 1
+    if tuple(x.shape) != tuple(target.shape):
+        raise ValueError(
+            f"targets that are probabilities need the shape of the logits {list(x.shape)}, "
+            f"got {list(target.shape)}"
+        )
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / x.shape[classes]
+    logs: Any = log_softmax(x, classes)
+    if weight is not None:
+        logs = logs * weight.reshape(-1, *[1] * (x.ndim - classes - 1))
+    losses = -(logs * target).sum(classes)
+    if reduction == "mean":
+        return losses.sum() / max(losses.numel(), 1)  # type: ignore[no-any-return]
+    return _reduced(losses, reduction)
+
+
+def _smoothed_cross_entropy(
+    x: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, smoothing: float
+) -> Tensor:
+    rows, places = _classes_last(x, target)
+    logs: Any = log_softmax(rows, 1)
+    counted: Any = math.ne(places, ignore_index)
+    share = counted.to(logs.dtype)
+    spread = logs if weight is None else logs * weight
+    even = -spread.sum(1) * share / rows.shape[1]
+    sharp = nll_loss(logs, places, weight, ignore_index, "none")
+    losses: Any = sharp * (1 - smoothing) + even * smoothing
+    if reduction != "mean":
+        return _reduced(losses.reshape(*target.shape), reduction)
+    if weight is not None:
+        share = share * index.embedding(weight, math.where(counted, places, 0))
+    return losses.sum() / share.sum()  # type: ignore[no-any-return]
+
+
+def nll_loss(
+    x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """-x[target] for log-probabilities [N, C] or [N, C, …], each weighted by its class."""
+    rows, places = _classes_last(x, target)
+    counted: Any = math.ne(places, ignore_index)
+    places = math.where(counted, places, 0)
+    share: Any = counted.to(x.dtype)
+    if weight is not None:
+        share = share * index.embedding(weight, places)
+    picked = rows.gather(1, places.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
+    losses = -picked * share
+    if reduction == "mean":
+        return losses.sum() / share.sum()  # type: ignore[no-any-return]
+    return _reduced(losses.reshape(*target.shape), reduction)
 
 
 def _convolution(rank: int) -> Any:
@@ -112,9 +187,30 @@ def _convolution(rank: int) -> Any:
 
 
 conv1d, conv2d, conv3d = _convolution(1), _convolution(2), _convolution(3)
-max_pool1d = max_pool2d = max_pool3d = _conv.max_pool
-avg_pool1d = avg_pool2d = avg_pool3d = _conv.avg_pool
-adaptive_avg_pool1d = adaptive_avg_pool2d = adaptive_avg_pool3d = _conv.adaptive_avg_pool
+
+
+def _pooling(rank: int, name: str, pool: Any) -> Any:
+    def pooling(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if x.ndim == rank + 1:
+            return pooling(x.unsqueeze(0), *args, **kwargs).squeeze(0)  # type: ignore
+        if x.ndim != rank + 2:
+            raise ValueError(
+                f"{name}{rank}d: expected an input of {rank + 1} or {rank + 2} axes, "
+                f"got {list(x.shape)}"
+            )
+        result: Tensor = pool(x, *args, **kwargs)
+        return result
+
+    pooling.__name__ = f"{name}{rank}d"
+    pooling.__doc__ = f"{pool.__doc__} Over {rank} spatial axes."
+    return pooling
+
+
+max_pool1d, max_pool2d, max_pool3d = [_pooling(n, "max_pool", _conv.max_pool) for n in (1, 2, 3)]
+avg_pool1d, avg_pool2d, avg_pool3d = [_pooling(n, "avg_pool", _conv.avg_pool) for n in (1, 2, 3)]
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [
+    _pooling(n, "adaptive_avg_pool", _conv.adaptive_avg_pool) for n in (1, 2, 3)
+]
 
 
 def scaled_dot_product_attention(

@@ -8,6 +8,7 @@ from typing import Any
 from ..ir import build
 from ..tensor import Tensor
 from .define import Scalar, operator
+from .math import floating
 from .matmul import matmul
 from .random import drop
 from .reduce import axes_of, logsumexp
@@ -18,18 +19,18 @@ f = build.functions
 @operator
 def relu(x: Tensor) -> Any:
     """max(x, 0)."""
-    return build.select(x > 0, x, build.functions.select(f.ne(x, x), x, build.const(0, x.dtype)))
+    return build.select(x <= 0, build.const(0, x.dtype), x)
 
 
 @relu.derivative
 def _(g: Any, y: Any, x: Any) -> Any:
-    return (build.select(y > 0, g, 0.0),)
+    return (build.select(y <= 0, 0.0, g),)  # so that NaN passes, as in PyTorch
 
 
 @operator
 def sigmoid(x: Tensor) -> Any:
     """1 / (1 + exp(-x))."""
-    return 1.0 / (1.0 + f.exp(-x))
+    return 1.0 / (1.0 + f.exp(-floating(x)))
 
 
 @sigmoid.derivative
@@ -41,6 +42,13 @@ def _(g: Any, y: Any, x: Any) -> Any:
 def silu(x: Tensor) -> Any:
     """x · sigmoid(x)."""
     return x * sigmoid(x)
+
+
+@silu.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    # By way of exp(-x) this would be infinity · 0 where x is far below zero.
+    share = sigmoid(x)
+    return (g * (share * (1.0 + x * (1.0 - share))),)
 
 
 @operator(method=False)

@@ -131,8 +131,26 @@ def avg_pool(
         number *= extent
     if count_include_pad and not ceil_mode:
         return total * (1.0 / number)
-    ones = build.full(x.shape, 1.0, x.dtype)
-    return total / build.reduce("add", windows(ones, kernel_size, stride, padding, 1, 0.0), axes)
+    # Each window is divided by how many of its places lie inside, or inside the padding.
+    inside = build.full(x.shape, 1.0, x.dtype)
+    beside = 1.0 if count_include_pad else 0.0
+    counted = windows(inside, kernel_size, stride, padding, 1, beside, ceil_mode)
+    if count_include_pad:
+        counted = build.select(_in_padding(x, counted, stride, kernel_size, padding), counted, 0.0)
+    return total / build.reduce("add", counted, axes)
+
+
+def _in_padding(x: Any, seen: Any, stride: Any, kernel: Any, padding: Any) -> Any:
+    """Which places of the windows `seen` are before the end of the padding."""
+    rank = x.ndim - 2
+    strides = spread(kernel if stride is None or stride == () else stride, rank)
+    result: Any = None
+    for k, pad in enumerate(spread(padding, rank)):
+        start = build.coordinate(seen.shape, 2 + k) * strides[k]
+        place = start + build.coordinate(seen.shape, 2 + rank + k)
+        here = place < x.shape[2 + k] + 2 * pad
+        result = here if result is None else getattr(build.functions, "and")(result, here)
+    return result
 
 
 @operator(method=False)

@@ -23,7 +23,7 @@ def reduced(x: Any, reduction: str) -> Any:
     if reduction == "sum":
         return build.reduce("add", x, axes)
     if reduction == "mean":
-        return build.reduce("add", x, axes) * (1.0 / max(x.size, 1))
+        return build.reduce("add", x, axes) / float(x.size)
     raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
 
 

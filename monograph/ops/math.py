@@ -12,7 +12,7 @@ from .define import Scalar, operator
 f = build.functions
 
 
-def _floating(x: Any) -> Any:
+def floating(x: Any) -> Any:
     """x as a float: integers become float32, as PyTorch's functions do."""
     return x if x.dtype.kind is Kind.FLOAT else build.cast(x, dtypes.float32)
 
@@ -57,10 +57,20 @@ def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     """x to the power of exponent."""
     common = build.common_dtype([x, exponent])
-    if common.kind is not Kind.FLOAT:
-        real = build.elementwise("pow", x, exponent, dtype=dtypes.float64)
-        return build.cast(f.round(real), common)
-    return f.pow(x, exponent)
+    if common.kind is Kind.FLOAT:
+        return f.pow(x, exponent)
+    return _integer_pow(build.as_node(x, common), build.as_node(exponent, common))
+
+
+def _integer_pow(x: Any, exponent: Any) -> Any:
+    """By squaring, with the low six bits of the exponent: more would overflow in any case."""
+    result, square_, rest = build.const(1, x.dtype), x, exponent
+    for _ in range(6):
+        result = build.select(f.ne(rest % 2, 0), result * square_, result)
+        square_, rest = square_ * square_, rest // 2
+    result = build.select(rest > 0, build.select(f.eq(x % 2, 0), 0, result), result)
+    inverse = build.select(f.eq(x * x, 1), result, 0)  # 1 / x is whole for 1 and -1 only
+    return build.cast(build.select(exponent < 0, inverse, result), x.dtype)
 
 
 @operator
@@ -83,74 +93,74 @@ def abs(x: Tensor) -> Any:
 
 @operator
 def sign(x: Tensor) -> Any:
-    """-1, 0 or 1."""
-    return f.sign(x)
+    """-1, 0 or 1; 0 of NaN."""
+    return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
 
 
 @operator
 def exp(x: Tensor) -> Any:
     """e to the power of x."""
-    return f.exp(_floating(x))
+    return f.exp(floating(x))
 
 
 @operator
 def expm1(x: Tensor) -> Any:
     """exp(x) - 1, exact near 0."""
-    return f.expm1(_floating(x))
+    return f.expm1(floating(x))
 
 
 @operator
 def log(x: Tensor) -> Any:
     """The natural logarithm."""
-    return f.log(_floating(x))
+    return f.log(floating(x))
 
 
 @operator
 def log1p(x: Tensor) -> Any:
     """log(1 + x), exact near 0."""
-    return f.log1p(_floating(x))
+    return f.log1p(floating(x))
 
 
 @operator
 def sqrt(x: Tensor) -> Any:
     """The square root."""
-    return f.sqrt(_floating(x))
+    return f.sqrt(floating(x))
 
 
 @operator
 def rsqrt(x: Tensor) -> Any:
     """1 / sqrt(x)."""
-    return 1.0 / f.sqrt(_floating(x))
+    return 1.0 / f.sqrt(floating(x))
 
 
 @operator
 def reciprocal(x: Tensor) -> Any:
     """1 / x."""
-    return 1.0 / _floating(x)
+    return 1.0 / floating(x)
 
 
 @operator
 def sin(x: Tensor) -> Any:
     """The sine."""
-    return f.sin(_floating(x))
+    return f.sin(floating(x))
 
 
 @operator
 def cos(x: Tensor) -> Any:
     """The cosine."""
-    return f.cos(_floating(x))
+    return f.cos(floating(x))
 
 
 @operator
 def tanh(x: Tensor) -> Any:
     """The hyperbolic tangent."""
-    return f.tanh(_floating(x))
+    return f.tanh(floating(x))
 
 
 @operator
 def erf(x: Tensor) -> Any:
     """The error function."""
-    return f.erf(_floating(x))
+    return f.erf(floating(x))
 
 
 @operator
@@ -190,14 +200,14 @@ def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -
         raise ValueError("at least one of min and max must be given")
     given = [v for v in (x, min, max) if v is not None]
     common = build.common_dtype(given)
-    x = build.as_node(x, common)
-    passes = None
-    result = x
+    result = build.as_node(x, common)
+    if common.kind is Kind.FLOAT:  # NaN stays, but no derivative passes it
+        result = build.select(f.ne(result, result), build.apply("detach", result), result)
     for bound, better in ((min, f.lt), (max, f.gt)):
         if bound is not None:
             limit = build.as_node(bound, common)
             result = build.select(better(result, limit), limit, result)
-    return result if passes is None else passes
+    return result
 
 
 @operator
@@ -264,6 +274,38 @@ def logical_or(x: Tensor, other: Tensor) -> Any:
 def logical_not(x: Tensor) -> Any:
     """x is zero."""
     return getattr(f, "not")(build.cast(x, dtypes.bool_))
+
+
+def _bits(function: str, x: Any, other: Any) -> Any:
+    if build.common_dtype([x, other]).kind is Kind.FLOAT:
+        raise TypeError("bitwise operators take integers and booleans")
+    return build.elementwise(function, x, other)
+
+
+@operator
+def bitwise_and(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
+    """The bits set in both; of booleans, both."""
+    return _bits("and", x, other)
+
+
+@operator
+def bitwise_or(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
+    """The bits set in either; of booleans, either."""
+    return _bits("or", x, other)
+
+
+@operator
+def bitwise_xor(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
+    """The bits set in one of both; of booleans, whether they differ."""
+    return _bits("xor", x, other)
+
+
+@operator
+def bitwise_not(x: Tensor) -> Any:
+    """The bits not set; of booleans, the opposite."""
+    if x.dtype.kind is Kind.FLOAT:
+        raise TypeError("bitwise operators take integers and booleans")
+    return getattr(f, "not")(x)
 
 
 @operator

@@ -6,12 +6,16 @@ in-place variants (derived from the functional ones) and conversion.
 
 from __future__ import annotations
 
+import builtins
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..tensor import Tensor
+from ..tensor import Tensor, tensor
 from . import index, math, matmul, reduce, shape
 
 
@@ -44,7 +48,7 @@ def split(x: Tensor, size: int | list[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along dim: of one size, or of the sizes listed."""
     extent = x.shape[dim]
     if isinstance(size, int):
-        sizes = [min(size, extent - start) for start in range(0, extent, size)]
+        sizes = [builtins.min(size, extent - start) for start in range(0, extent, size)] or [0]
     else:
         sizes = list(size)
         if sum(sizes) != extent:
@@ -55,12 +59,13 @@ def split(x: Tensor, size: int | list[int], dim: int = 0) -> tuple[Tensor, ...]:
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces along dim, of equal size but for the last."""
-    return split(x, max(-(-x.shape[dim] // chunks), 1), dim)
+    return split(x, builtins.max(-(-x.shape[dim] // chunks), 1), dim)
 
 
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along dim."""
-    return tuple([shape.squeeze(piece, dim) for piece in split(x, 1, dim)])
+    pieces = split(x, 1, dim) if x.shape[dim] else ()
+    return tuple([shape.squeeze(piece, dim) for piece in pieces])
 
 
 def stack(tensors: Any, dim: int = 0) -> Tensor:
@@ -82,9 +87,7 @@ def max(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 def min(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest element, or (values, indices) along dim."""
-    if dim is None:
-        return reduce.amin(x)
-    return reduce.amin(x, dim, keepdim), reduce.argmin(x, dim, keepdim)
+    return reduce.amin(x) if dim is None else reduce.min_with_index(x, dim, keepdim)
 
 
 def norm(x: Tensor) -> Tensor:
@@ -135,27 +138,23 @@ def _place(part: Any) -> Any:
         return tuple(ends)
     if isinstance(part, Tensor) and part.ndim:
         raise TypeError("indexing by a tensor together with slices is not supported yet")
-    return int(part)
+    if isinstance(part, bool):
+        raise TypeError("indexing by True or False is not supported")
+    return operator.index(part)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
-    if isinstance(key, Tensor) and key.ndim and key.dtype.kind is dtypes.Kind.INT:
-        return index.embedding(x, key)
-    if isinstance(key, tuple) and any(isinstance(k, Tensor) and k.ndim for k in key):
-        return _pairs(x, key)
+    listed = [_as_tensor(part) for part in (key if isinstance(key, tuple) else (key,))]
+    if any(isinstance(part, Tensor) and part.ndim for part in listed):
+        if not all(isinstance(part, Tensor) for part in listed):
+            raise TypeError("indexing mixes tensors and other keys; use integer tensors only")
+        return index.take(x, listed)
     return shape.basic_index(x, _places(x, key))
 
 
-def _pairs(x: Tensor, key: tuple[Any, ...]) -> Tensor:
-    """x[i, j] for integer tensors over leading axes."""
-    flat: Any = None
-    for k, part in enumerate(key):
-        if not isinstance(part, Tensor) or part.dtype.kind is not dtypes.Kind.INT:
-            raise TypeError("indexing mixes tensors and other keys; use integer tensors only")
-        flat = part if flat is None else flat * x.shape[k] + part
-    rows = shape.flatten(x, 0, len(key) - 1)
-    return index.embedding(rows, flat)
+def _as_tensor(part: Any) -> Any:
+    return tensor(part) if isinstance(part, (list, np.ndarray)) else part
 
 
 def setitem(x: Tensor, key: Any, new: Any) -> None:
@@ -237,6 +236,11 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 f"{function.__name__}_: the result {list(new.shape)} does not fit "
                 f"the tensor {list(x.shape)} in place"
             )
+        if new.dtype.kind > x.dtype.kind:
+            raise RuntimeError(
+                f"{function.__name__}_: a result of dtype {new.dtype.name} cannot be written "
+                f"into a tensor of dtype {x.dtype.name}"
+            )
         return x._write(_converted(new, x.dtype))
 
     method.__name__ = f"{function.__name__}_"
@@ -272,10 +276,13 @@ def _lerp(x: Tensor, end: Tensor, weight: float) -> Tensor:
     return math.add(x, math.mul(math.sub(end, x), weight))
 
 
+_OPERANDS = (Tensor, int, float, np.generic)
+
+
 def _compare(function: Callable[..., Any]) -> Callable[..., Any]:
     def compare(x: Tensor, other: Any) -> Any:
         # Anything else (None, a string) is simply not equal, as Python has it.
-        return function(x, other) if isinstance(other, (Tensor, int, float)) else NotImplemented
+        return function(x, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     return compare
 
@@ -293,6 +300,7 @@ def _attach() -> None:
         "long": lambda x: _converted(x, dtypes.int64),
         "int": lambda x: _converted(x, dtypes.int32),
         "bool": lambda x: _converted(x, dtypes.bool_),
+        "half": lambda x: _converted(x, dtypes.float16),
         "cpu": lambda x: x, "add": _alpha(math.add), "sub": _alpha(math.sub),
         "mm": matmul.matmul, "bmm": matmul.matmul, "t": lambda x: shape.transpose(x, 0, -1),
     }  # fmt: skip
@@ -312,7 +320,8 @@ def _attach() -> None:
     arithmetic = {
         "add": math.add, "sub": math.sub, "mul": math.mul, "truediv": math.div,
         "floordiv": math.floor_divide, "mod": math.remainder, "pow": math.pow,
-        "matmul": matmul.matmul,
+        "matmul": matmul.matmul, "and": math.bitwise_and, "or": math.bitwise_or,
+        "xor": math.bitwise_xor,
     }  # fmt: skip
     for name, function in arithmetic.items():
         setattr(Tensor, f"__{name}__", function)
@@ -324,9 +333,7 @@ def _attach() -> None:
         setattr(Tensor, f"__{name}__", _compare(getattr(math, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[attr-defined]
     Tensor.__abs__ = lambda x: math.abs(x)  # type: ignore[attr-defined]
-    Tensor.__invert__ = lambda x: math.logical_not(x)  # type: ignore[attr-defined]
-    Tensor.__and__ = lambda x, y: math.logical_and(x, y)  # type: ignore[attr-defined]
-    Tensor.__or__ = lambda x, y: math.logical_or(x, y)  # type: ignore[attr-defined]
+    Tensor.__invert__ = lambda x: math.bitwise_not(x)  # type: ignore[attr-defined]
 
 
 _attach()

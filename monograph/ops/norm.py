@@ -32,9 +32,10 @@ def moments(x: Any, axes: tuple[int, ...], eps: Any) -> tuple[Any, Any, Any]:
     number = 1
     for k in axes:
         number *= x.shape[k]
-    mean = build.reduce("add", x, axes, True) * (1.0 / number)
+    share = 1.0 / number if number else float("nan")
+    mean = build.reduce("add", x, axes, True) * share
     centred = x - mean
-    variance = build.reduce("add", centred * centred, axes, True) * (1.0 / number)
+    variance = build.reduce("add", centred * centred, axes, True) * share
     return mean, variance, centred * (1.0 / f.sqrt(variance + eps))
 
 

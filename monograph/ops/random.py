@@ -80,7 +80,8 @@ def normal(
 def drop(x: Any, p: Any, seed: Any, offset: Any) -> Any:
     """x with elements zeroed at probability p and the others scaled by 1 / (1 - p)."""
     kept = unit(x.shape, seed, offset, dtypes.float32) >= p
-    scale = build.as_node(1.0 / (1.0 - p), x.dtype) if not isinstance(p, (int, float)) else 1 / (1 - p)
+    keep = 1.0 - build.as_node(p, x.dtype)
+    scale = 1.0 / build.select(keep > 0, keep, 1.0)  # at p = 1 nothing is kept, and 0 · ∞ is no 0
     return build.select(kept, x * scale, 0.0)
 
 

@@ -55,6 +55,17 @@ def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None 
     return build.reduce("add", x, axes, keepdim) * scale
 
 
+@operator(method=False)
+def root(x: Tensor) -> Any:
+    """The square root, with derivative 0 at 0: where equal numbers have no spread or length."""
+    return f.sqrt(x)
+
+
+@root.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return (build.select(f.eq(y, 0.0), 0.0, g / (y * 2.0)),)
+
+
 @operator
 def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance over dim, divided by n - correction."""
@@ -62,14 +73,13 @@ def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False
     number = count(x, axes)
     centred = x - mean(x, axes, True)
     freedom = max(number - correction, 0)
-    total = build.reduce("add", centred * centred, axes, keepdim)
-    return total / freedom if freedom else total * float("nan")
+    return build.reduce("add", centred * centred, axes, keepdim) / float(freedom)
 
 
 @operator
 def std(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The standard deviation over dim."""
-    return f.sqrt(var(x, dim, correction, keepdim))
+    return root(var(x, dim, correction, keepdim))
 
 
 @operator
@@ -79,16 +89,24 @@ def prod(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return build.reduce("mul", build.cast(x, target), axes_of(x, dim), keepdim)
 
 
+def _filled_axes(x: Any, dim: Any) -> tuple[int, ...]:
+    """The axes meant by `dim`, over which there is at least one element."""
+    axes = axes_of(x, dim)
+    if count(x, axes) == 0:
+        raise IndexError("there is no extreme of no elements: a reduced axis has size 0")
+    return axes
+
+
 @operator
 def amax(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The largest element over dim; equal ones share the derivative."""
-    return build.reduce("max", x, axes_of(x, dim), keepdim)
+    return build.reduce("max", x, _filled_axes(x, dim), keepdim)
 
 
 @operator
 def amin(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest element over dim; equal ones share the derivative."""
-    return build.reduce("min", x, axes_of(x, dim), keepdim)
+    return build.reduce("min", x, _filled_axes(x, dim), keepdim)
 
 
 def _shared(g: Any, y: Any, x: Any, dim: Any, keepdim: bool) -> tuple[Any]:
@@ -106,20 +124,27 @@ amin.derivative(_shared)
 @operator
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The position of the first largest element along dim, or in the flattened tensor."""
-    return build.reduce("argmax", x, axes_of(x, dim), keepdim)
+    return build.reduce("argmax", x, _filled_axes(x, dim), keepdim)
 
 
 @operator
 def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The position of the first smallest element along dim, or in the flattened tensor."""
-    return build.reduce("argmin", x, axes_of(x, dim), keepdim)
+    return build.reduce("argmin", x, _filled_axes(x, dim), keepdim)
 
 
 @operator(name="max", method=False)
 def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the largest elements along dim."""
-    axes = axes_of(x, dim)
+    axes = _filled_axes(x, dim)
     return build.reduce("max", x, axes, keepdim), build.reduce("argmax", x, axes, keepdim)
+
+
+@operator(name="min", method=False)
+def min_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
+    """(values, indices) of the smallest elements along dim."""
+    axes = _filled_axes(x, dim)
+    return build.reduce("min", x, axes, keepdim), build.reduce("argmin", x, axes, keepdim)
 
 
 @operator
@@ -151,6 +176,6 @@ def global_norm(tensors: Tensors) -> Any:
     for x in tensors:
         part = build.reduce("add", x * x, tuple(range(x.ndim)))
         total = part if total is None else total + part
-    return f.sqrt(total)
+    return root(total)
 
 

@@ -100,8 +100,15 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @operator(view=True)
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Any:
-    """`length` places along dim from `start`."""
-    return _slice(x, _axis(x, dim), start, length, 1)
+    """`length` places along dim from `start`, which may count from the end."""
+    k = _axis(x, dim)
+    extent = x.shape[k] if x.ndim else 0
+    first = start + extent if start < 0 else start
+    if length < 0 or not 0 <= first <= extent - length:
+        raise ValueError(
+            f"start {start} and length {length} are out of range for an axis of size {extent}"
+        )
+    return _slice(x, k, first, length, 1)
 
 
 def _slice(x: Any, k: int, start: int, length: int, step: int) -> Any:
@@ -193,9 +200,15 @@ def pad_constant(x: Tensor, pads: tuple[int, ...], value: float = 0.0) -> Any:
     return build.reindex(x, tuple(shape), where, guard, fill)
 
 
+def _check_matrix(x: Any) -> None:
+    if x.ndim < 2:
+        raise ValueError(f"expected at least two axes, got {list(x.shape)}")
+
+
 @operator
 def tril(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros above the diagonal."""
+    _check_matrix(x)
     rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
     return build.select(columns - rows <= diagonal, x, build.const(0, x.dtype))
 
@@ -203,6 +216,7 @@ def tril(x: Tensor, diagonal: int = 0) -> Any:
 @operator
 def triu(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros below the diagonal."""
+    _check_matrix(x)
     rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
     return build.select(columns - rows >= diagonal, x, build.const(0, x.dtype))
 

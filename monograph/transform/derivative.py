@@ -18,23 +18,22 @@ from ..ir.node import (
     Reindex,
     Scatter,
     ancestors,
-    axis,
+    coordinates,
 )
+from ..ir.operator import Rule
 from .invert import transpose
 
 Cotangents = tuple[Node | None, ...]
-# An operator's own derivative: from the cotangent of its output to those of `inputs`.
-Custom = tuple[tuple[Node, ...], Callable[[Node], Cotangents]]
 
 
 def vjp(
     outputs: Sequence[Node],
     cotangents: Sequence[Node],
     wanted: Sequence[Node],
-    customs: Mapping[int, Custom] | None = None,
+    rules: Mapping[int, Rule] | None = None,
 ) -> list[Node | None]:
     """The cotangents of `wanted`; None for those that the outputs do not depend on."""
-    customs = customs or {}
+    rules = rules or {}
     order = ancestors(outputs)
     depends = _dependents(order, wanted)
     sums: dict[int, Node] = {}
@@ -46,7 +45,7 @@ def vjp(
             continue
         if node.id in stops and not _feeds(node, depends):
             continue
-        inputs, parts = _pull(node, sums[node.id], customs)
+        inputs, parts = _pull(node, sums[node.id], rules)
         for source, part in zip(inputs, parts, strict=True):
             if part is not None and source.id in depends:
                 _accumulate(sums, source, part)
@@ -71,10 +70,10 @@ def _accumulate(sums: dict[int, Node], node: Node, part: Node) -> None:
 
 
 def _pull(
-    node: Node, cotangent: Node, customs: Mapping[int, Custom]
+    node: Node, cotangent: Node, rules: Mapping[int, Rule]
 ) -> tuple[tuple[Node, ...], Cotangents]:
-    if node.id in customs:
-        inputs, rule = customs[node.id]
+    if node.id in rules:  # the operator's own derivative
+        inputs, rule = rules[node.id]
         return inputs, rule(cotangent)
     return node.inputs, RULES[type(node)](node, cotangent)
 
@@ -126,16 +125,33 @@ def _position(source: Node, axes: tuple[int, ...]) -> Node:
 
 
 def _others_product(node: Node) -> Node:
-    """For each element the product of all others: exact also where elements are zero."""
+    """For each element the product of all others, without division, so that zeros do no harm.
+
+    The product of those before times the product of those after, each by doubling: after a step
+    an element holds the product of twice as many neighbours.
+    """
     assert isinstance(node, Reduce)
     source = node.inputs[0]
-    zero = build.functions.eq(source, 0.0)
-    zeros = build.reduce("add", build.cast(zero, source.dtype), node.axes)
-    rest = build.reduce("mul", build.select(zero, 1.0, source), node.axes)
-    count, rest = _spread(node, zeros), _spread(node, rest)
-    without = build.select(build.functions.eq(count, 0.0), rest / source, 0.0)
-    only = build.select(build.functions.eq(count, 1.0), rest, 0.0)
-    return build.select(zero, only, without)
+    kept = [k for k in range(source.ndim) if k not in node.axes]
+    order = [*kept, *node.axes]
+    turned = build.permute(source, order)
+    rows = build.reshape(turned, (*turned.shape[: len(kept)], source.size // max(node.size, 1)))
+    before, after = _shifted(rows, 1), _shifted(rows, -1)
+    reach = 1
+    while reach < rows.shape[-1]:
+        before = before * _shifted(before, reach)
+        after = after * _shifted(after, -reach)
+        reach *= 2
+    others = build.reshape(before * after, turned.shape)
+    return build.permute(others, [order.index(k) for k in range(source.ndim)])
+
+
+def _shifted(rows: Node, by: int) -> Node:
+    """Each row moved `by` places along the last axis, with ones moving in."""
+    where: list[index.Index] = list(coordinates(rows.shape))
+    where[-1] = where[-1] - by
+    guard = index.within(where[-1], rows.shape[-1])
+    return build.reindex(rows, rows.shape, where, guard, 1.0)
 
 
 def _pull_scatter(node: Node, g: Node) -> Cotangents:
@@ -168,4 +184,4 @@ RULES: dict[type[Node], Callable[[Node, Node], Cotangents]] = {
     Move: _pull_move,
 }
 
-__all__ = ["Custom", "axis", "vjp"]
+__all__ = ["vjp"]

@@ -8,6 +8,7 @@ reshape a change of digits. Where g reads tensors or cannot be solved, a Scatter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..ir import build, index
@@ -27,12 +28,17 @@ def transpose(node: Node, cotangent: Node) -> Node:
         return build.full(source.shape, 0, cotangent.dtype)
     if _is_reshape(node):
         return build.reshape(cotangent, source.shape)
+    return transpose_map(cotangent, node.index, node.guard, source.shape, node.inputs[1:])
+
+
+def transpose_map(
+    values: Node, where: Sequence[Expr], guard: Guard, shape: Shape, reads: Sequence[Node] = ()
+) -> Node:
+    """out[where(i)] += values[i] where guard(i): in gather form if the map can be solved."""
     try:
-        return _gathered(cotangent, node.index, node.guard, source.shape)
+        return _gathered(values, tuple(where), guard, shape)
     except NotInvertible:
-        return build.scatter(
-            "add", cotangent, source.shape, node.index, node.guard, node.inputs[1:]
-        )
+        return build.scatter("add", values, shape, where, guard, reads)
 
 
 def _is_reshape(node: Node) -> bool:

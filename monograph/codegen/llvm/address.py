@@ -14,7 +14,7 @@ from ...ir.index import Expr, Extreme, FloorDiv, Guard, Mod, Product, Read, Sum,
 from ..kernel import BufferUse
 from .place import Copy, Place
 from .scope import Pointer, Ref, deepest
-from .types import MEMORY, memory, register, splat
+from .types import MEMORY, memory, register
 from .vector import Builder
 
 _INT32 = 1 << 31
@@ -167,9 +167,7 @@ class Addressing:
             at = self.scalar(index, copy)
             if not inside:
                 at = self._clamped(at, buffer.elements)
-            pointer = builder.offset(
-                self.place.pointers[e.source], MEMORY[buffer.dtype], at
-            )
+            pointer = builder.offset(self.place.pointers[e.source], MEMORY[buffer.dtype], at)
             value = self.load_scalar(e.source, pointer)
         else:
             lanes = self.lanes(index, copy)

@@ -11,16 +11,17 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ...ir import dtypes
-from ...ir.index import Expr, Var, constant
-from ..kernel import Kernel, Privatised, Reduction, Stage
+from ...ir.index import Expr, Var
+from ..kernel import Kernel, Reduction, Stage, Value
 from . import combine
+from .accumulator import Accumulators, Kinds, Names
 from .combine import Accumulator
 from .flow import Flow
 from .memory import Memory
 from .place import Copy, Place
 from .plan import TILE, Plan, stage_blocks
+from .privatised import Privates
 from .scope import Pointer, Ref, Scope
-from .types import MEMORY, register
 from .values import Body, order, roots
 from .vector import Builder
 
@@ -47,9 +48,8 @@ class BodyWriter:
         self._storage: list[str] = []  # allocas, which stand first in the function
         self._closing: list[str] = []
         self._results: dict[tuple[int, Copy], Ref] = {}
-        self._privates: dict[Privatised, dict[Copy, tuple[str, ...]]] = {}
-        self._private_lanes: dict[Privatised, int] = {}
-        self._chunk: Scope = root
+        self.accumulators = Accumulators(self.builder, self.place)
+        self.privates = Privates(self.memory, self.flow, self.accumulators)
 
     def write(self, name: str) -> str:
         """The text of the function."""
@@ -63,7 +63,7 @@ class BodyWriter:
         elif any(stage.privatised for stage in self.kernel.stages):
             self._chunks(begin, end)
         else:
-            self._units(begin, end, nonempty=False)
+            self._units(begin, end)
         if self.memory.streamed:
             self._closing.append("  fence seq_cst")
         lines = [
@@ -71,6 +71,7 @@ class BodyWriter:
             "entry:",
             "  %sink = alloca i64",
             *self._storage,
+            *self.accumulators.storage,
             *root.lines(),
             *self._closing,
             "  ret void",
@@ -115,55 +116,23 @@ class BodyWriter:
 
     # --- chunks of privatised kernels ----------------------------------------------------------
     def _chunks(self, begin: Ref, end: Ref) -> None:
+        outputs = [private for stage in self.kernel.stages for private in stage.privatised]
         chunks, units = self.kernel.schedule.chunks, self.plan.units
         builder = self.builder
         with self.flow.loop(begin, end) as chunk:
-            self._chunk = self.place.scope
-            base = dict(self.place.pointers)
-            for stage in self.kernel.stages:
-                for private in stage.privatised:
-                    self._open_partials(private, chunk)
+            self.privates.open(outputs, chunk)
             first = builder.mul(chunk, self._int(units))
             after = builder.add(first, self._int(units))
             first = builder.unchecked("udiv", first, self._int(chunks))
             after = builder.unchecked("udiv", after, self._int(chunks))
             if units:
-                self._units(first, after, nonempty=False)
-            for private, copies in self._privates.items():
-                self._close_partials(private, copies)
-            self.place.pointers.update(base)
-
-    def _open_partials(self, private: Privatised, chunk: Ref) -> None:
-        """Set the chunk's row of partial results to the identity."""
-        builder = self.builder
-        dtype = self.kernel.buffers[private.partials].dtype
-        shift = builder.mul(chunk, self._int(private.size))
-        row = builder.offset(self.place.pointers[private.partials], MEMORY[dtype], shift)
-        self.place.pointers[private.partials] = row
-        start = combine.identity(private.combine, dtype)
-        if start == 0:
-            size = private.size * dtype.itemsize
-            call = f"call void @llvm.memset.p0.i64(ptr {row.text}, i8 0, i64 {size}, i1 false)"
-            self.place.scope.section.append(f"  {call}")
-            return
-        with self.flow.loop(self._int(0), self._int(private.size)) as at:
-            pointer = builder.offset(row, MEMORY[dtype], at)
-            fill = builder.fill(start, dtype, 0)
-            self.place.scope.section.append(f"  store {MEMORY[dtype]} {fill}, ptr {pointer.text}")
-
-    def _close_partials(self, private: Privatised, copies: dict[Copy, tuple[str, ...]]) -> None:
-        """Add what registers accumulated over a chunk to its row of partial results."""
-        dtype = self.kernel.buffers[private.partials].dtype
-        lanes = self._private_lanes[private]
-        found = [self._fetch(names, (dtype,), lanes) for names in copies.values()]
-        total = self._join(private.combine, found)
-        (value,) = combine.across(self.builder, private.combine, total)
-        self._update_scalar(private, self._private_address(private, Copy(0, 0)), value)
+                self._units(first, after)
+            self.privates.close()
 
     # --- units ---------------------------------------------------------------------------------
-    def _units(self, begin: Ref, end: Ref, nonempty: bool) -> None:
+    def _units(self, begin: Ref, end: Ref) -> None:
         """Loop over units, and inside find the outer coordinates of each."""
-        with self.flow.loop(begin, end, nonempty=nonempty) as unit:
+        with self.flow.loop(begin, end) as unit:
             plan, builder = self.plan, self.builder
             rest = unit
             if plan.pieces > 1:
@@ -236,11 +205,12 @@ class BodyWriter:
                 write()
         rest = axis.extent - main
         if rest:
-            self.place.coordinates[axis] = self._int(main)
             self.place.masks = [None] * (rest // lanes)
             if rest % lanes:
                 self.place.masks.append(self._constant_mask(rest % lanes))
-            with self.flow.block():
+            with self.flow.block() as scope:
+                # A constant, but one that belongs here: what depends on it is not hoisted.
+                self.place.coordinates[axis] = Ref(str(main), dtypes.int64, 0, scope)
                 write()
             del self.place.coordinates[axis]
         self.place.masks = [None]
@@ -255,7 +225,7 @@ class BodyWriter:
         main = end
         if not whole:
             length = builder.sub(end, begin)
-            main = builder.add(begin, builder.and_(length, self._int(-step)))
+            main = builder.sub(end, builder.unchecked("urem", length, self._int(step)))
         with self._along(axis, begin, main, step, nonempty=whole):
             self.place.masks = [None] * blocks
             write()
@@ -299,7 +269,7 @@ class BodyWriter:
                 self._finish(stage, {})
 
     def _stage(self, stage: Stage) -> None:
-        accumulators: dict[tuple[int, Copy], tuple[str, ...]] = {}
+        accumulators: dict[tuple[int, Copy], Names] = {}
         values = order(roots(stage))
         with self.flow.block() as scope:
             outside, self.place.stage = self.place.stage, scope
@@ -314,7 +284,9 @@ class BodyWriter:
             return
         axis, inner = axes[0], axes[1:]
         if not inner and axis == self.plan.axis:
-            blocks = stage_blocks(stage, self.plan.lanes, self.place.jams, axis.extent)
+            blocks = 1
+            if self.plan.unrolled:
+                blocks = stage_blocks(stage, self.plan.lanes, self.place.jams, axis.extent)
             self._fixed_vectors(axis, blocks, write)
             return
         with self._along(axis, self._int(0), self._int(axis.extent), 1, nonempty=True):
@@ -323,8 +295,8 @@ class BodyWriter:
     def _innermost(
         self,
         stage: Stage,
-        values: list,  # type: ignore[type-arg]
-        accumulators: dict[tuple[int, Copy], tuple[str, ...]],
+        values: list[Value],
+        accumulators: dict[tuple[int, Copy], Names],
     ) -> None:
         body = Body(self.memory, self._results)
         body.evaluate(values)
@@ -336,84 +308,38 @@ class BodyWriter:
             for copy in self.place.copies:
                 self.memory.store(store, body.at(store.value, copy), copy)
         for private in stage.privatised:
-            self._privatise(private, body)
+            self.privates.update(private, body)
 
     # --- reductions ----------------------------------------------------------------------------
-    def _lanes_here(self) -> int:
-        return self.plan.lanes if self.place.is_vector else 0
-
     def _accumulator(
         self,
         reduction: Reduction,
         copy: Copy,
-        accumulators: dict[tuple[int, Copy], tuple[str, ...]],
-    ) -> tuple[str, ...]:
+        accumulators: dict[tuple[int, Copy], Names],
+    ) -> Names:
         """The memory of an accumulator, set to the identity where its stage begins."""
         key = reduction.number, copy
         if key not in accumulators:
-            accumulators[key] = self._make_accumulator(
+            accumulators[key] = self.accumulators.make(
                 reduction.combine, _dtypes(reduction), self.place.stage
             )
         return accumulators[key]
 
-    def _make_accumulator(
-        self, name: str, kinds: tuple[dtypes.DType, ...], scope: Scope
-    ) -> tuple[str, ...]:
-        lanes = self._lanes_here()
-        names = tuple(self.builder.name("acc") for _ in kinds)
-        start = combine.start(self.builder, name, kinds[0], kinds[-1], lanes)
-        for memory, dtype, value in zip(names, kinds, start):
-            kind = register(dtype, lanes)
-            self._storage.append(f"  {memory} = alloca {kind}")
-            scope.section.append(f"  store {kind} {value.text}, ptr {memory}")
-        return names
-
-    def _fetch(
-        self, names: tuple[str, ...], kinds: tuple[dtypes.DType, ...], lanes: int
-    ) -> Accumulator:
-        """The current value of an accumulator."""
-        scope = self.place.scope
-        found: list[Ref] = []
-        for memory, dtype in zip(names, kinds):
-            name = self.builder.name()
-            scope.section.append(f"  {name} = load {register(dtype, lanes)}, ptr {memory}")
-            found.append(Ref(name, dtype, lanes, scope))
-        return tuple(found)
-
-    def _keep(self, names: tuple[str, ...], accumulator: Accumulator) -> None:
-        for memory, ref in zip(names, accumulator):
-            kind = register(ref.dtype, ref.lanes)
-            self.place.scope.section.append(f"  store {kind} {ref.text}, ptr {memory}")
-
-    def _accumulate(
-        self, reduction: Reduction, body: Body, copy: Copy, names: tuple[str, ...]
-    ) -> None:
-        builder, lanes = self.builder, self._lanes_here()
+    def _accumulate(self, reduction: Reduction, body: Body, copy: Copy, names: Names) -> None:
+        builder, lanes = self.builder, self.accumulators.lanes
         kinds = _dtypes(reduction)
         value = builder.widen(body.at(reduction.value, copy), lanes)
         new: Accumulator = (value,)
         if reduction.position is not None:
             position = builder.cast(self.memory.lanes(reduction.position, copy), kinds[1])
             new = (value, builder.widen(position, lanes))
-        old = self._fetch(names, kinds, lanes)
+        old = self.accumulators.fetch(names, kinds, lanes)
         mask = self.place.masks[copy.block] if lanes else None
         neutral = combine.start(builder, reduction.combine, kinds[0], kinds[-1], lanes)
         new = combine.where(builder, mask, new, neutral)
-        self._keep(names, combine.merge(builder, reduction.combine, new, old))
+        self.accumulators.keep(names, combine.merge(builder, reduction.combine, new, old))
 
-    def _join(self, name: str, parts: list[Accumulator]) -> Accumulator:
-        """Several accumulators merged in pairs."""
-        while len(parts) > 1:
-            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [
-                pair[0] if len(pair) == 1 else combine.merge(self.builder, name, pair[1], pair[0])
-                for pair in pairs
-            ]
-        return parts[0]
-
-    def _finish(
-        self, stage: Stage, accumulators: dict[tuple[int, Copy], tuple[str, ...]]
-    ) -> None:
+    def _finish(self, stage: Stage, accumulators: dict[tuple[int, Copy], Names]) -> None:
         """Turn accumulators into results."""
         builder = self.builder
         for reduction in stage.reductions:
@@ -421,15 +347,15 @@ class BodyWriter:
             lanes = self.plan.lanes if self._is_vector_stage(stage) else 0
             for copy in self.place.copies:
                 found = [
-                    self._fetch(names, kinds, lanes)
+                    self.accumulators.fetch(names, kinds, lanes)
                     for (number, other), names in accumulators.items()
                     if number == reduction.number and self._belongs(other, copy)
                 ]
                 if not found:
-                    own = self._lanes_here()
+                    own = self.accumulators.lanes
                     start = combine.start(builder, reduction.combine, kinds[0], kinds[-1], own)
                     found = [start]
-                total = self._join(reduction.combine, found)
+                total = self.accumulators.join(reduction.combine, found)
                 if not self.place.is_vector:
                     total = combine.across(builder, reduction.combine, total)
                 self._results[reduction.number, copy] = builder.cast(total[-1], _result(reduction))
@@ -442,100 +368,6 @@ class BodyWriter:
     def _belongs(self, other: Copy, copy: Copy) -> bool:
         """Whether an accumulator is a part of the result of a copy."""
         return other == copy if self.plan.lanes_are_points else other.jam == copy.jam
-
-    # --- privatised outputs --------------------------------------------------------------------
-    def _privatise(self, private: Privatised, body: Body) -> None:
-        dtype = self.kernel.buffers[private.partials].dtype
-        lanes = self._lanes_here()
-        if constant(private.index) is not None:
-            self._privatise_in_registers(private, body, dtype, lanes)
-            return
-        varies = self.place.varies(private.index)
-        joined: list[Accumulator] = []
-        blocks = sorted({copy.block for copy in self.place.copies})
-        for block in blocks:
-            parts = [
-                (self._private_value(private, body, copy, dtype, lanes if not varies else 0),)
-                for copy in self.place.copies
-                if copy.block == block
-            ]
-            joined.append(self._join(private.combine, list(parts)))
-        if not varies:
-            total = self._join(private.combine, joined)
-            (value,) = combine.across(self.builder, private.combine, total)
-            self._update_scalar(private, self._private_address(private, Copy(0, 0)), value)
-            return
-        for block, (value,) in zip(blocks, joined):
-            self._update_lanes(private, Copy(0, block), self.builder.widen(value, lanes))
-
-    def _private_value(
-        self, private: Privatised, body: Body, copy: Copy, dtype: dtypes.DType, lanes: int
-    ) -> Ref:
-        """The value of a copy; where lanes are to be joined, missing ones are neutral."""
-        builder = self.builder
-        value = builder.cast(body.at(private.value, copy), dtype)
-        if not lanes:
-            return value
-        neutral = builder.const(combine.identity(private.combine, dtype), dtype, lanes)
-        (kept,) = combine.where(
-            builder, self.place.masks[copy.block], (builder.widen(value, lanes),), (neutral,)
-        )
-        return kept
-
-    def _privatise_in_registers(
-        self, private: Privatised, body: Body, dtype: dtypes.DType, lanes: int
-    ) -> None:
-        """A single place: accumulate over the whole chunk, write once."""
-        copies = self._privates.setdefault(private, {})
-        self._private_lanes[private] = lanes
-        for copy in self.place.copies:
-            if copy not in copies:
-                copies[copy] = self._make_accumulator(private.combine, (dtype,), self._chunk)
-            value = self._private_value(private, body, copy, dtype, lanes)
-            old = self._fetch(copies[copy], (dtype,), lanes)
-            merged = combine.merge(self.builder, private.combine, (value,), old)
-            self._keep(copies[copy], merged)
-
-    def _private_address(self, private: Privatised, copy: Copy) -> Pointer:
-        return self.memory.address(private.partials, private.index, copy)
-
-    def _update_scalar(self, private: Privatised, pointer: Pointer, value: Ref) -> None:
-        dtype, scope = self.kernel.buffers[private.partials].dtype, self.place.scope
-        name = self.builder.name()
-        scope.section.append(f"  {name} = load {MEMORY[dtype]}, ptr {pointer.text}")
-        old = self.builder.from_memory(Ref(name, dtype, 0, scope))
-        (new,) = combine.merge(self.builder, private.combine, (value,), (old,))
-        raw = self.builder.to_memory(new, dtype)
-        scope.section.append(f"  store {MEMORY[dtype]} {raw.text}, ptr {pointer.text}")
-
-    def _update_lanes(self, private: Privatised, copy: Copy, value: Ref) -> None:
-        if self.memory.coefficient(private.index) == 1:
-            self._update_vector(private, copy, value)
-            return
-        # Lanes may meet in one place, so they take turns.
-        builder = self.builder
-        indexes = builder.widen(self.memory.lanes(private.index, copy), self.plan.lanes)
-        dtype = self.kernel.buffers[private.partials].dtype
-        mask = self.place.masks[copy.block]
-        for lane in range(self.plan.lanes):
-            at = builder.cast(builder.extract(indexes, lane), dtypes.int64)
-            pointer = builder.offset(
-                self.place.pointers[private.partials], MEMORY[dtype], at
-            )
-            if mask is not None:
-                pointer = self.memory.guarded(pointer, builder.extract(mask, lane), "%sink")
-            self._update_scalar(private, pointer, builder.extract(value, lane))
-
-    def _update_vector(self, private: Privatised, copy: Copy, value: Ref) -> None:
-        builder, memory, scope = self.builder, self.memory, self.place.scope
-        mask = self.place.masks[copy.block]
-        pointer = self._private_address(private, copy)
-        # In the innermost scope, where nothing loaded before the last store is remembered.
-        here = Pointer(pointer.text, scope)
-        old = memory.load_vector(private.partials, here, mask)
-        (new,) = combine.merge(builder, private.combine, (value,), (old,))
-        raw = builder.to_memory(new, self.kernel.buffers[private.partials].dtype)
-        memory.store_vector(raw, pointer, mask)
 
     # --- segments ------------------------------------------------------------------------------
     def _segments(self, name: str, begin: Ref, end: Ref) -> None:
@@ -590,7 +422,7 @@ class BodyWriter:
             argument += len(self.kernel.segments)
 
 
-def _dtypes(reduction: Reduction) -> tuple[dtypes.DType, ...]:
+def _dtypes(reduction: Reduction) -> Kinds:
     """What an accumulator holds: the value and, for argmax and argmin, the position."""
     dtype = reduction.value.dtype
     if reduction.position is None:

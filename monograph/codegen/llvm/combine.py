@@ -1,18 +1,17 @@
 """Combines: how accumulators start, grow, merge and become one number.
 
-An accumulator is one value, or for argmax and argmin a value and the position of it. `identity`
-is where it starts, `merge` joins two, `across` joins the lanes of one. Of equal extremes the one
-with the smallest position wins, and NaN is more extreme than any number.
+An accumulator is one value, or for argmax and argmin a value and the position of it. It begins at
+`start`, `merge` joins two, `across` joins the lanes of one. Of equal extremes the one with the
+smallest position wins, and NaN is more extreme than any number.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
+from ..interpret import identity
 from .scope import Ref
 from .types import REGISTER, literal, mangled, register
 from .vector import Builder
@@ -23,22 +22,6 @@ Accumulator = tuple[Ref, ...]
 def is_positional(combine: str) -> bool:
     """Whether the accumulator carries a position beside the value."""
     return combine in ("argmax", "argmin")
-
-
-def identity(combine: str, dtype: DType) -> bool | int | float:
-    """The number that changes nothing when combined."""
-    if combine in ("add", "or", "mul", "and"):
-        one = combine in ("mul", "and")
-        if combine == "and" and dtype.kind is Kind.INT:
-            return -1
-        return bool(one) if dtype is dtypes.bool_ else int(one)
-    lowest = combine in ("max", "argmax")
-    if dtype.kind is Kind.FLOAT:
-        return -math.inf if lowest else math.inf
-    if dtype is dtypes.bool_:
-        return not lowest
-    info = np.iinfo(dtype.numpy)
-    return int(info.min if lowest else info.max)
 
 
 def start(builder: Builder, combine: str, dtype: DType, position: DType, lanes: int) -> Accumulator:

@@ -9,6 +9,7 @@ written past it, by a second version of the body that is chosen when all of them
 
 from __future__ import annotations
 
+import dataclasses
 
 from ...ir.index import Var
 from .. import kernel as kernels
@@ -63,11 +64,14 @@ class _Module:
         if count == 0:
             return []
         body = f"@{kernel.name}.body"
-        self._write(kernel, plan, body, frozenset())
         lines: list[str] = []
         streamed = _streamed(kernel, self.machine)
         if streamed and self._write(kernel, plan, f"{body}.stream", streamed):
+            # The version for outputs that are not aligned is rarely used, and so kept short.
+            self._write(kernel, dataclasses.replace(plan, unrolled=False), body, frozenset())
             lines, body = _alignment_test(kernel, streamed, body, self.machine)
+        else:
+            self._write(kernel, plan, body, frozenset())
         grain = 1 if chunks else plan.grain
         if kernel.schedule.parallel and count > grain:
             call = f"@mg_parallel(ptr {body}, ptr %args, i64 {count}, i64 {grain})"
@@ -120,7 +124,7 @@ def _combining(kernel: Kernel, number: int, private: Privatised) -> Kernel:
         kernels.Stage((chunk,), reductions=(reduction,)),
         kernels.Stage((), stores=(store,)),
     )
-    schedule = kernels.Schedule(column, parallel=kernel.schedule.parallel)
+    schedule = kernels.Schedule(column, (column, 1), parallel=kernel.schedule.parallel)
     name = f"{kernel.name}.combine{number}"
     return Kernel(name, (column,), stages, kernel.buffers, schedule)
 
@@ -163,5 +167,3 @@ def _alignment_test(
         f"  %body = select i1 %aligned, ptr {body}.stream, ptr {body}",
     ]
     return lines, "%body"
-
-

@@ -8,12 +8,13 @@ gathered and scattered.
 from __future__ import annotations
 
 from ...ir import dtypes
-from ...ir.index import Expr, Sum
-from ..kernel import Load, Store
+from ...ir.index import Expr, Sum, coefficient, split
+from ..kernel import BufferUse, Load, Store
 from .address import Addressing, fits
-from .place import Copy
+from .place import Copy, Place
 from .scope import Pointer, Ref, deepest
 from .types import MEMORY, memory
+from .vector import Builder
 
 NOTHING = "@mg_nothing"  # sixteen zero bytes to read from when a guard does not hold
 STREAM = ", !nontemporal !0"
@@ -21,6 +22,10 @@ STREAM = ", !nontemporal !0"
 
 class Memory(Addressing):
     """Writes loads and stores at the current place."""
+
+    def __init__(self, builder: Builder, place: Place, buffers: tuple[BufferUse, ...]) -> None:
+        super().__init__(builder, place, buffers)
+        self._squares: dict[tuple[int, int, int], list[Ref]] = {}
 
     sink: Pointer  # where a scalar store goes whose guard does not hold
     streamed: frozenset[int] = frozenset()  # buffers whose aligned vector stores bypass the caches
@@ -33,6 +38,8 @@ class Memory(Addressing):
             mask = self._mask(shared, varying, copy)
             if self._neighbours(value.buffer, value.index):
                 return self._load_vector(value, copy, mask)
+            if mask is None and self._is_square(value):
+                return self._load_square(value, copy.block)[copy.jam]
             return self._load_apart(value, copy, mask)
         if varying is not None:
             return self._load_for_some(value, copy, shared, varying)
@@ -103,6 +110,29 @@ class Memory(Addressing):
             )
         return builder.from_memory(Ref(builder.emit(scope, text), dtype, lanes, scope))
 
+    def _is_square(self, value: Load) -> bool:
+        """Whether lanes lie apart, but jammed copies are neighbours and as many as lanes."""
+        jam, role = self.place.jam, self.buffers[value.buffer].role
+        if jam is None or self.place.jams != self.place.lanes or role == "row":
+            return False
+        return bool(self.coefficient(value.index)) and coefficient(value.index, jam) == 1
+
+    def _load_square(self, value: Load, block: int) -> list[Ref]:
+        """The vectors of all jammed copies: a vector of copies for each lane, transposed."""
+        key = id(value), block, id(self.place.scope)
+        if key not in self._squares:
+            step = self.coefficient(value.index)
+            assert step is not None
+            element = MEMORY[self.buffers[value.buffer].dtype]
+            first = self.address(value.buffer, value.index, Copy(0, block))
+            rows = []
+            for lane in range(self.place.lanes):
+                shift = self.builder.const(step * lane, dtypes.int64)
+                pointer = self.builder.offset(first, element, shift)
+                rows.append(self.load_vector(value.buffer, pointer, None))
+            self._squares[key] = self.builder.transpose(rows)
+        return self._squares[key]
+
     def _load_apart(self, value: Load, copy: Copy, mask: Ref | None) -> Ref:
         base, index = self._apart(value.buffer, value.index, copy)
         return self.gather(value.buffer, base, index, copy, mask, value.fill)
@@ -146,7 +176,7 @@ class Memory(Addressing):
         mask = self._mask(shared, varying, copy)
         if self._neighbours(target.buffer, target.index):
             pointer = self.address(target.buffer, target.index, copy)
-            stream = target.buffer in self.streamed and self.is_aligned(target.buffer, target.index)
+            stream = target.buffer in self.streamed and self.is_aligned(target.index)
             self.store_vector(raw, pointer, mask, stream)
         else:
             base, index = self._apart(target.buffer, target.index, copy)
@@ -183,11 +213,9 @@ class Memory(Addressing):
             f"<{lanes} x i1> {mask.text})"
         )
 
-    def is_aligned(self, buffer: int, e: Expr) -> bool:
-        """Whether all vectors at e start on a multiple of their size, as the buffer itself does."""
+    def is_aligned(self, e: Expr) -> bool:
+        """Whether all vectors at e start on a multiple of their size, if the buffer itself does."""
         lanes = self.place.lanes
-        same, step, others = self.parted(e)
-        assert not others and step == 1
-        const, terms = same.const, dict(same.terms)  # type: ignore[attr-defined]
-        terms.pop(self.place.vector, None)
-        return const % lanes == 0 and all(c % lanes == 0 for c in terms.values())
+        const, terms = split(e)
+        others = [c for atom, c in terms.items() if atom != self.place.vector]
+        return const % lanes == 0 and all(c % lanes == 0 for c in others)

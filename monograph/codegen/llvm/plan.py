@@ -36,6 +36,7 @@ class Plan:
     piece: int
     pieces: int
     work: int  # instructions on elements per unit
+    unrolled: bool = True  # whether stages may take several vectors per iteration
 
     @property
     def units(self) -> int:
@@ -91,8 +92,8 @@ def make(kernel: Kernel, machine: Machine) -> Plan:
     points = axis in kernel.outer
     jam, jams = schedule.unroll or (None, 1)
     blocks = _point_blocks(kernel, axis, lanes, jams) if points else 1
-    if jam is not None and jam == axis:
-        jam, jams, blocks = None, 1, jams
+    if jam is not None and jam == axis and points:
+        jam, jams, blocks = None, 1, max(jams, 1)
     if jam is None or jam not in kernel.outer or jams <= 1:
         jam, jams = None, 1
     rows = tuple(
@@ -125,6 +126,6 @@ def _pieces(extent: int, step: int, work: int) -> tuple[int, int]:
     """(length, count) of the pieces of an outer vector axis: about equal, whole iterations."""
     wanted = min(TILE, max(step, WORK // max(work, 1)))
     count = max(1, -(-extent // wanted))
-    length = -(-extent // count)
+    length = max(1, -(-extent // count))
     length = -(-length // step) * step
     return length, max(1, -(-extent // length))

@@ -10,17 +10,15 @@ a section only when the inner one is closed, so that hoisted code lands just bef
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from ...ir.dtypes import DType
-
-Section = list[Union[str, "Scope"]]
 
 
 class Scope:
     """One level of the nest; see the module's text."""
 
     __slots__ = ("parent", "depth", "items", "section", "known")
+    depth: int
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent

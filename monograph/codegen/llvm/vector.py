@@ -104,8 +104,10 @@ class Builder:
     def apply(self, function: str, operands: tuple[Ref, ...], dtype: DType) -> Ref:
         """A function of `ir.scalar.TABLE`; dtype is used by casts."""
         if function in ("cast", "bitcast"):
-            return self.cast(operands[0], dtype) if function == "cast" else self.bitcast(
-                operands[0], dtype
+            return (
+                self.cast(operands[0], dtype)
+                if function == "cast"
+                else self.bitcast(operands[0], dtype)
             )
         definition = TABLE[function].definition
         if definition is not None:
@@ -312,12 +314,16 @@ class Builder:
 
     def shl(self, a: Ref, b: Ref) -> Ref:
         """a · 2^b; 0 when b is the width or more."""
+        if _is_below(b, 8 * a.dtype.itemsize):
+            return self._binary("shl", a, b)
         limit = self.const(8 * a.dtype.itemsize, b.dtype)
         shifted = self._binary("shl", a, self._narrow_shift(b, limit))
         return self.select(self._unsigned_less(b, limit), shifted, self.const(0, a.dtype))
 
     def shr(self, a: Ref, b: Ref) -> Ref:
         """a shifted right, filled with the sign of a signed a."""
+        if _is_below(b, 8 * a.dtype.itemsize):
+            return self._binary("ashr" if a.dtype.signed else "lshr", a, b)
         limit = self.const(8 * a.dtype.itemsize, b.dtype)
         last = self.const(8 * a.dtype.itemsize - 1, b.dtype)
         fits = self._unsigned_less(b, limit)
@@ -462,6 +468,28 @@ class Builder:
         text = f"shufflevector {kind} {x.text}, {kind} poison, <{len(order)} x i32> <{lanes}>"
         return self._make(text, x.dtype, len(order), x)
 
+    def interleave(self, a: Ref, b: Ref, order: list[int]) -> Ref:
+        """Lanes of a (numbered from 0) and of b (numbered on from a's) in the given order."""
+        kind = register(a.dtype, a.lanes)
+        lanes = ", ".join(f"i32 {lane}" for lane in order)
+        text = f"shufflevector {kind} {a.text}, {kind} {b.text}, <{len(order)} x i32> <{lanes}>"
+        return self._make(text, a.dtype, len(order), a, b)
+
+    def transpose(self, rows: list[Ref]) -> list[Ref]:
+        """The columns of a square of vectors: blocks change places, half the size each time."""
+        rows, lanes = list(rows), len(rows)
+        distance = lanes // 2
+        while distance:
+            upper = [j if not j & distance else lanes + j - distance for j in range(lanes)]
+            lower = [j + distance if not j & distance else lanes + j for j in range(lanes)]
+            for i in range(lanes):
+                if not i & distance:
+                    a, b = rows[i], rows[i + distance]
+                    rows[i] = self.interleave(a, b, upper)
+                    rows[i + distance] = self.interleave(a, b, lower)
+            distance //= 2
+        return rows
+
     def any_lane(self, mask: Ref) -> Ref:
         """Whether any lane of a mask holds."""
         kind = register(mask.dtype, mask.lanes)
@@ -504,3 +532,8 @@ class Builder:
         scope = deepest([base.scope, index.scope])
         text = f"getelementptr {element}, ptr {base.text}, i64 {index.text}"
         return Pointer(self.emit(scope, text), scope)
+
+
+def _is_below(x: Ref, limit: int) -> bool:
+    """Whether x is a constant in [0, limit)."""
+    return x.text.isdecimal() and int(x.text) < limit

@@ -22,7 +22,6 @@ def double(p0, p1):
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,8 +88,6 @@ class TritonKernel:
     def source(self) -> str:
         """A whole module: imports, helpers, and the function."""
         head = ["import triton", "import triton.language as tl"]
-        if re.search(r"(?<![\w.])floor\(", self.body):
-            head.append("from triton.language import floor")
         if "libdevice." in self.body:
             head.append("from triton.language.extra import libdevice")
         parts = ["\n".join(head)]

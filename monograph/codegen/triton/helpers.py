@@ -1,7 +1,8 @@
 """The small `@triton.jit` functions that generated text may call, and how reductions are spelt.
 
 Extremes keep NaN, as NumPy and PyTorch do. Integer division rounds as the scalar functions of
-`ir.scalar` say and yields 0 on division by 0. Only those that a kernel uses are written into its
+`ir.scalar` say and yields 0 on division by 0; floats become integers without overflow and NaN
+becomes 0. Only those that a kernel uses are written into its
 text.
 """
 
@@ -59,6 +60,13 @@ def floor_divide(a, b):
     quotient = a // safe
     inexact = (quotient * safe != a) & ((a < 0) != (safe < 0))
     return tl.where(b == 0, 0, quotient - inexact.to(a.dtype)).to(a.dtype)
+""",
+    "saturate": """
+def saturate(x, low, high, above: tl.constexpr):
+    inside = (x >= low.to(x.dtype)) & (x < above)
+    whole = tl.where(inside, x, 0.0).to(low.dtype)
+    limit = tl.where(x >= above, high, tl.where(x < 0, low, whole))
+    return tl.where(inside, whole, limit)
 """,
     "remainder": """
 def remainder(a, b):

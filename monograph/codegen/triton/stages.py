@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
-from ...ir.index import Var, num
 from ...ir.index import constant as known
 from ..kernel import Privatised, Reduction, Stage
 from . import helpers
@@ -49,7 +48,9 @@ class Stages(Values):
         tiles = [self._inside_lanes(self.spread(value, lanes, _held(dtype)), neutral, lanes)]
         if reduction.position is not None:
             placed = self.place(reduction.position)
-            at = self.name(f"({self.index(placed).text}).to({self.integer})", self.index(placed).dims)
+            at = self.name(
+                f"({self.index(placed).text}).to({self.integer})", self.index(placed).dims
+            )
             far = Term(str(_FAR[self.integer]))
             integer = dtypes.BY_NAME[self.integer.removeprefix("tl.")]
             tiles.append(self._inside_lanes(self.spread(at, lanes, integer), far, lanes))
@@ -139,7 +140,9 @@ class Stages(Values):
     def lane(self, lanes: Lanes, base: str) -> None:
         """Define the lane coordinate and its mask in the innermost scope."""
         name = lanes.var.name
-        lane = _arange(lanes.block, self.integer, "[None, :]" if self.tiling.two_dimensional else "")
+        lane = _arange(
+            lanes.block, self.integer, "[None, :]" if self.tiling.two_dimensional else ""
+        )
         self.line(f"{name} = {base}{lane}")
         if lanes.masked:
             self.masks[name] = Term(f"{name}_mask", frozenset((name,)))

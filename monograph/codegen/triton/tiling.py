@@ -25,15 +25,16 @@ class Tuning:
     """The numbers behind the choice of tiles. The defaults suit a Hopper GPU of 132 processors.
 
     block: elements of a pointwise tile; resident: the longest row kept in registers;
-    looped: lanes per step of a longer row; programs: how many share a privatised reduction;
-    warps: threads / 32 per program, chosen by the tile's size when 0;
+    looped: lanes per step of a longer row; warps: threads / 32 per program, by the tile's size
+    when 0; programs: how many share a privatised reduction, as many as run at once when 0;
     stages: rows whose loads are in flight at once in a privatised kernel.
     """
 
     block: int = 1024
     resident: int = 16384
     looped: int = 4096
-    programs: int = 4 * 132
+    processors: int = 132
+    programs: int = 0
     warps: int = 0
     stages: int = 1
 
@@ -114,14 +115,15 @@ def choose(kernel: Kernel, tuning: Tuning) -> Tiling:
     fewest = (32 if widest < 1024 else 16) if across_rows else 1
     rows = max(tuning.block // widest, fewest)
     rows = min(rows, power_of_two(row.extent)) if lanes else rows
+    warps = _warps(rows * widest, tuning)
     chunks = 0
     if privatised:
         split = math.prod(each.blocks for each in lanes.values() if each.where == "grid")
-        chunks = min(-(-row.extent // rows), max(1, tuning.programs // split))
+        chunks = min(-(-row.extent // rows), max(1, _programs(warps, tuning) // split))
     order = kernel.outer
     if across_rows:
         order = (*(axis for axis in order if axis != vector), *(a for a in order if a == vector))
-    return Tiling(row, order, rows, lanes, chunks, _warps(rows * widest, tuning), tuning.stages)
+    return Tiling(row, order, rows, lanes, chunks, warps, tuning.stages)
 
 
 def _lanes(
@@ -146,3 +148,8 @@ def _warps(elements: int, tuning: Tuning) -> int:
     if tuning.warps:
         return tuning.warps
     return min(max(elements // 512, 4), 16)
+
+
+def _programs(warps: int, tuning: Tuning) -> int:
+    """As many programs as fit the GPU together, so that none waits for another to end."""
+    return tuning.programs or tuning.processors * max(2, 28 // warps)

@@ -6,6 +6,7 @@ float32 and rounded at casts and stores; bool lives in memory as int8 and in reg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -30,6 +31,7 @@ from . import helpers
 from .index import NOWHERE, Scope, Term, Text
 from .tiling import Lanes, Tiling, UnsupportedKernel
 
+_BARE_FLOOR = re.compile(r"(?<![\w.])floor\(")
 _SMALLEST = float(np.finfo(np.float32).smallest_normal)
 
 
@@ -242,6 +244,8 @@ class Values(Text):
         masks = (*self.inside(dims), *conditions)
         where = self.index(e, masks)
         kept = self.cast(value, dtype, use.dtype)
+        if use.dtype is dtypes.float16 and use.role == "row":
+            kept = self.rounded(kept)
         if use.role != "row" or self.row_in_memory:
             text = self._access("store", buffer, e, where, dims)
             held = f"{kept.text}.to(tl.int8)" if use.dtype.kind is Kind.BOOL else kept.text
@@ -251,7 +255,7 @@ class Values(Text):
             self.line(text + ")")
             self.versions[buffer] = self.versions.get(buffer, 0) + 1
             self._forget(buffer)
-        if not conditions:
+        if not conditions and (use.role == "row" or use.dtype is not dtypes.float16):
             self.stored[buffer, where.text] = (kept, self.home(dims))
 
     def _forget(self, buffer: int) -> None:
@@ -273,18 +277,14 @@ class Values(Text):
         if v.function == "bitcast":
             return self._bitcast(operands[0], given[0], v.dtype)
         dims = NOWHERE.union(*(each.dims for each in operands))
-        template = TABLE[v.function].triton
+        template = _BARE_FLOOR.sub("tl.floor(", TABLE[v.function].triton)
         integer = given[-1].kind is Kind.INT
         if integer and v.function in helpers.INTEGER_FUNCTIONS:
             template = helpers.INTEGER_FUNCTIONS[v.function]
             self.used |= {name for name in helpers.HELPERS if template.startswith(name + "(")}
         elif "(" in template or all(each.is_literal for each in operands):
-            # A function wants tensors: a Python number would get the default type.
-            operands = [
-                each if "tl.where" in template and not _all_literal(operands) else
-                self.named(each, dtype)
-                for each, dtype in zip(operands, given)
-            ]  # fmt: skip
+            # Functions take tensors, not Python numbers.
+            operands = [self.named(each, dtype) for each, dtype in zip(operands, given)]
         if given[-1] is dtypes.float64:
             template = template.replace("tl.sqrt_rn", "tl.sqrt")
         if template == "{0}":
@@ -299,10 +299,25 @@ class Values(Text):
         if target.kind is Kind.BOOL:
             return self.name(f"{term.text} != 0", term.dims)
         if target is dtypes.float16:
-            return self.name(f"{term.text}.to(tl.float16).to(tl.float32)", term.dims)
+            return self.rounded(term)
         if helpers.register(source) == helpers.register(target):
             return term
+        if source.is_floating_point and target.kind is Kind.INT:
+            return self._saturate(term, target)
         return self.name(f"{term.text}.to({helpers.register(target)})", term.dims)
+
+    def rounded(self, term: Term) -> Term:
+        """A float32 value rounded to what float16 can hold."""
+        text = self.named(term, dtypes.float32).text
+        return self.name(f"{text}.to(tl.float16).to(tl.float32)", term.dims)
+
+    def _saturate(self, term: Term, target: DType) -> Term:
+        limits = np.iinfo(target.numpy)
+        low = self.number(int(limits.min), target).text
+        high = self.number(int(limits.max), target).text
+        self.used.add("saturate")
+        above = float(int(limits.max) + 1)
+        return self.name(f"saturate({term.text}, {low}, {high}, {above!r})", term.dims)
 
     def _bitcast(self, term: Term, source: DType, target: DType) -> Term:
         text = self.named(term, source).text
@@ -312,10 +327,6 @@ class Values(Text):
         if target is dtypes.float16:
             text += ".to(tl.float32)"
         return self.name(text, term.dims)
-
-
-def _all_literal(terms: list[Term]) -> bool:
-    return all(term.is_literal for term in terms)
 
 
 def _coordinates(flat: Var, axes: tuple[Var, ...]) -> dict[Expr, Expr]:

@@ -1,0 +1,1 @@
+"""The CPU: LLVM kernels and oneDNN primitives in one flat native program."""

@@ -1,0 +1,60 @@
+"""Library calls of a plan as oneDNN primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...config import config
+from . import onednn
+from .onednn import Primitive, TensorSpec
+
+
+@dataclass(frozen=True)
+class BoundStep:
+    """A primitive, and for each of its operands the name of a buffer of the library step."""
+
+    primitive: Primitive
+    buffers: tuple[str, ...]
+
+
+def available() -> bool:
+    """Whether contractions may go to oneDNN."""
+    return config.onednn and onednn.find_library().found
+
+
+def prepare(
+    kind: str, operands: Mapping[str, Any], options: Mapping[str, tuple[int, ...]]
+) -> list[BoundStep] | None:
+    """The primitives that carry out a library step, or None when the library declines."""
+    if not available() or any(o.dtype != "float32" for o in operands.values()):
+        return None
+    specs = {n: TensorSpec(o.shape, o.strides, o.dtype) for n, o in operands.items()}
+    if kind == "matmul":
+        primitive = onednn.matmul(specs["src"], specs["weights"], specs["dst"])
+        if primitive is None:
+            return None
+        return [BoundStep(primitive, primitive.operands)]
+    steps = onednn.convolution_plan(
+        kind, specs["src"], specs["weights"], specs["dst"],  # type: ignore[arg-type]
+        stride=options["stride"], dilation=options["dilation"],
+        padding_left=options["padding_left"], padding_right=options["padding_right"],
+        groups=options["groups"][0],
+    )  # fmt: skip
+    if steps is None:
+        return None
+    return [
+        BoundStep(s.primitive, tuple(s.operands[name] for name in s.primitive.operands))
+        for s in steps
+    ]
+
+
+def workspace(steps: list[BoundStep]) -> dict[str, int]:
+    """Bytes of every buffer that is neither an operand nor a result of the library step."""
+    sizes: dict[str, int] = {}
+    for step in steps:
+        for name, nbytes in zip(step.buffers, step.primitive.operand_bytes, strict=True):
+            if name not in ("src", "weights", "dst"):
+                sizes[name] = max(sizes.get(name, 0), nbytes)
+    return sizes

@@ -1,0 +1,115 @@
+"""A plan made native: kernels compiled and loaded, primitives created, one table to launch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.plan import KernelStep, LibraryStep, Plan, Ref
+from ...ir import dtypes
+from ...runtime import openmp
+from ...runtime.executor import EXECUTOR
+from ...runtime.memory import Block, Pool
+from ...runtime.program import (
+    Arena,
+    Instruction,
+    Leaf,
+    Library,
+    LibraryFunctions,
+    Operand,
+    Program,
+    Slots,
+)
+from . import library, onednn
+
+pool = Pool()
+
+
+class ArenaMemory:
+    """The one arena of this device: it grows to the largest program, and never moves in between."""
+
+    def __init__(self) -> None:
+        self.block: Block | None = None
+
+    def address(self, nbytes: int) -> int:
+        """The address of at least that many bytes."""
+        if self.block is None or self.block.nbytes < nbytes:
+            EXECUTOR.synchronize()
+            self.block = pool.allocate(max(nbytes, 64))
+        return self.block.address
+
+
+arena = ArenaMemory()
+
+
+class NativeProgram:
+    """A program that the executor runs."""
+
+    def __init__(self, plan: Plan, addresses: Mapping[str, int], keep: object = None) -> None:
+        self.plan = plan
+        self._kept: list[Any] = [keep]
+        instructions: list[Instruction | Library] = []
+        for step in plan.steps:
+            if isinstance(step, KernelStep):
+                operands = tuple(self._operand(r) for r in step.arguments)
+                instructions.append(Instruction(addresses[step.name], operands, step.name))
+            else:
+                instructions += self._library(step)
+        count = plan.leaves + len(plan.results)
+        self.program = Program(
+            instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
+        )
+        self._pack: Callable[..., None] | None = None
+        self.metas = [(shape, dtypes.BY_NAME[name]) for shape, name in plan.results]
+        self.sizes = [
+            int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype in self.metas
+        ]
+
+    def _operand(self, ref: Ref) -> Operand:
+        kind, number, offset = ref
+        if kind == "arena":
+            return Arena(number)
+        if kind == "slot":
+            return Slots(8 * number)
+        return Leaf(number if kind == "leaf" else self.plan.leaves + number, offset)
+
+    def _library(self, step: LibraryStep) -> list[Library]:
+        bound = library.prepare(step.kind, step.operands, step.options)
+        if bound is None:
+            raise RuntimeError(f"oneDNN no longer offers {step.kind} {step.operands}")
+        functions = LibraryFunctions(*onednn.function_addresses())
+        made = []
+        for part in bound:
+            self._kept.append(part.primitive)
+            operands = tuple(self._operand(step.arguments[name]) for name in part.buffers)
+            p = part.primitive
+            made.append(
+                Library(functions, p.handle, p.stream, p.memories, p.exec_args_address,
+                        len(p.argument_ids), operands, f"{step.kind} {p.implementation}")
+            )  # fmt: skip
+        return made
+
+    def launch(
+        self, leaves: Sequence[int], slots: Sequence[Any], results: Sequence[int], keep: object
+    ) -> int:
+        """Start the program; a ticket to wait for."""
+        frame = EXECUTOR.frame(self.program)
+        frame.fill((*leaves, *results), arena.address(self.plan.arena_bytes))
+        if slots:
+            if self._pack is None:
+                self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into
+            self._pack(frame.slots, 0, *slots)
+        return EXECUTOR.submit(frame, keep)
+
+
+_FORMAT = {float: "d", int: "q", bool: "?7x"}
+
+
+def prepare_runtime(threads: int) -> None:
+    """Load the OpenMP helper that kernels call, and set the number of threads."""
+    openmp.library()
+    openmp.module()
+    openmp.set_threads(threads)

@@ -1,0 +1,132 @@
+"""The contract pass: every contraction becomes a library call or loops.
+
+The backend is asked for each call; what it declines is expanded. Operands of convolutions that lie
+plain (leaves) get a copy in the layout of the program. The graph changes when something is
+expanded, so the pass repeats until nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..ir.node import Buffer, Contract, Map, Node, ancestors, make
+from . import layout
+from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
+from .layout import Layouts
+from .plan import step_of
+from .simplify import expand_contraction, rewrite
+
+Accept = Callable[[str, dict, dict], bool]  # type: ignore[type-arg]
+Calls = dict[int, MatmulCall | ConvolutionCall]
+
+
+@dataclass
+class Contracted:
+    """The graph with only contractions that the backend takes, and how."""
+
+    outputs: list[Node]
+    calls: Calls
+    layouts: Layouts
+
+
+def copied(node: Node) -> Node:
+    """A copy of a node: its own place in memory, whatever the original's layout."""
+    return make(Map, (node,), node.shape, node.dtype, "cast")
+
+
+def lower_contractions(outputs: Sequence[Node], accept: Accept) -> Contracted:
+    """Turn every Contract into a call that `accept` takes, or into loops."""
+    graph = list(outputs)
+    while True:
+        contracts = [n for n in ancestors(graph) if isinstance(n, Contract)]
+        convolutions = _convolutions(contracts, accept)
+        layouts = layout.choose(convolutions.values())
+        calls: Calls = dict(convolutions)
+        replaced: dict[int, Node] = {}
+        for node in contracts:
+            if node.id in convolutions:
+                fixed = _with_copies(node, convolutions[node.id])
+                if fixed is not node:
+                    replaced[node.id] = fixed
+                continue
+            call = _matmul(node, layouts, accept)
+            if call is None:
+                replaced[node.id] = expand_contraction(node)
+            else:
+                calls[node.id] = call
+        if not replaced:
+            for call in convolutions.values():
+                if call.kind == "backward_weights":
+                    layouts.plain.add(call.node.id)
+            return Contracted(graph, calls, layouts)
+        graph = _replace(graph, replaced)
+
+
+def _replace(graph: Sequence[Node], replaced: dict[int, Node]) -> list[Node]:
+    """Rebuild the graph with these contractions exchanged, the inputs of each rebuilt too."""
+
+    def rule(node: Node) -> Node | None:
+        if isinstance(node, Contract):
+            return exchanged.get(_facts(node))
+        return None
+
+    # A contraction may itself depend on another that is exchanged: take one layer at a time.
+    first = {n: new for n, new in replaced.items() if not _depends(n, replaced, graph)}
+    old = {n.id: n for n in ancestors(graph)}
+    exchanged = {_facts(old[n]): new for n, new in first.items()}
+    return rewrite(graph, (rule,))
+
+
+def _facts(node: Node) -> tuple[object, ...]:
+    return (*[s.id for s in node.inputs], node.shape, node.attributes)
+
+
+def _depends(number: int, replaced: dict[int, Node], graph: Sequence[Node]) -> bool:
+    node = next(n for n in ancestors(graph) if n.id == number)
+    return any(n.id in replaced for n in ancestors(node.inputs))
+
+
+def _convolutions(contracts: Sequence[Node], accept: Accept) -> dict[int, ConvolutionCall]:
+    found: dict[int, ConvolutionCall] = {}
+    for node in contracts:
+        call = convolution_call(node)
+        if call is None:
+            continue
+        kind, layouts, options = step_of(call, _ideal_strides(call))
+        if accept(kind, layouts, options):
+            found[node.id] = call
+    return found
+
+
+def _ideal_strides(call: ConvolutionCall) -> Callable[[Node], tuple[int, ...]]:
+    wished = Layouts({call.source.shape, call.target.shape})
+
+    def strides(node: Node) -> tuple[int, ...]:
+        if node is call.weights:
+            return Layouts().strides(node)
+        return wished.strides(make(Map, (node,), node.shape, node.dtype, "cast"))
+
+    return strides
+
+
+def _with_copies(node: Node, call: ConvolutionCall) -> Node:
+    """The contraction over copies of operands that lie plain."""
+    inputs = []
+    for source in node.inputs:
+        if isinstance(source, Buffer) and source is not call.weights:
+            inputs.append(copied(source))
+        else:
+            inputs.append(source)
+    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        return node
+    return make(Contract, tuple(inputs), node.shape, node.dtype, *node.attributes)
+
+
+def _matmul(node: Node, layouts: Layouts, accept: Accept) -> MatmulCall | None:
+    """The first way to hand the node to the library: views first, then copies of operands."""
+    for own in ((False, False), (True, False), (False, True), (True, True)):
+        call = matmul_call(node, own, layouts.strides)
+        if call is not None and accept(*step_of(call, None)):
+            return call
+    return None

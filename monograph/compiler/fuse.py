@@ -1,0 +1,377 @@
+"""Fusion: which nodes are computed together in one pass over memory.
+
+Everything that must exist in memory (results, operands of libraries, reductions) is an anchor; all
+else is computed where it is used. Anchors join a unit when they share its frame, touch the same
+data, and depend on one another only within a row. A node that several units would compute again
+from more than one array is kept in memory by the first of them. Units are bit positions in
+ancestor sets, so that joining never makes a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..ir.node import (
+    Buffer,
+    Const,
+    Contract,
+    Map,
+    Node,
+    Random,
+    Reduce,
+    Reindex,
+    Scatter,
+    Slot,
+    ancestors,
+)
+from ..ir.scalar import TABLE
+from .body import Demand, Place, inlined
+from .contract import ConvolutionCall, MatmulCall
+from .frame import Frame, pointwise_frame, reduction_frame
+from .layout import Layouts
+
+LibraryCall = MatmulCall | ConvolutionCall
+
+
+@dataclass
+class Unit:
+    """One pass: a kernel in the making, a library call, or a scatter."""
+
+    number: int
+    frame: Frame | None = None
+    rows: list[Node] = field(default_factory=list)  # reductions to one value per row
+    columns: list[Node] = field(default_factory=list)  # reductions over the rows
+    splits: list[Node] = field(default_factory=list)  # long reductions cut into rows
+    roots: list[Node] = field(default_factory=list)  # stored point by point
+    library: LibraryCall | None = None
+    scatter: Node | None = None
+    flexible: bool = True  # only pointwise so far: the frame may still change
+    touches: set[int] = field(default_factory=set)  # ids of arrays read or written
+
+    @property
+    def anchors(self) -> list[Node]:
+        """Everything this unit computes."""
+        if self.library is not None:
+            return [self.library.node]
+        if self.scatter is not None:
+            return [self.scatter]
+        return [*self.rows, *self.columns, *self.splits, *self.roots]
+
+
+@dataclass
+class Fusion:
+    """The state of grouping anchors into units."""
+
+    outputs: Sequence[Node]
+    layouts: Layouts
+    calls: dict[int, LibraryCall]  # by id of the Contract
+    units: list[Unit] = field(default_factory=list)
+    home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
+    above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
+    nodes: list[Node] = field(default_factory=list)
+    kept: set[int] = field(default_factory=set)  # ids of inlined kinds that are kept in memory
+
+    def run(self) -> list[Unit]:
+        """The units, in an order that respects their dependencies."""
+        self.nodes = ancestors(self.outputs)
+        self._keep_required()
+        self._keep_shared()
+        for node in self.nodes:
+            if self.is_anchor(node):
+                self._assign(node)
+        return self._sorted()
+
+    # --- what is kept in memory ---
+
+    def is_anchor(self, node: Node) -> bool:
+        """Whether a unit produces this node, rather than each use computing it."""
+        return isinstance(node, (Reduce, Contract, Scatter)) or node.id in self.kept
+
+    def is_boundary(self, node: Node) -> bool:
+        """Whether a body finds this node in memory or in an accumulator."""
+        return isinstance(node, (Buffer, Slot)) or self.is_anchor(node)
+
+    def _keep(self, nodes: Iterable[Node]) -> None:
+        self.kept.update(n.id for n in nodes if inlined(n))
+
+    def _keep_required(self) -> None:
+        self._keep(self.outputs)
+        for node in self.nodes:
+            if isinstance(node, (Reindex, Scatter)):
+                self._keep(node.inputs[1:])
+            if isinstance(node, Contract):
+                self._keep(operands(self.calls[node.id]))
+
+    def _keep_shared(self) -> None:
+        """Keep what different passes would compute again at a price.
+
+        Walks from the results down. `users` counts the anchors that a node is computed in; two
+        anchors over the same space count as one, since they will share a pass.
+        """
+        loads = self._loads()
+        users: dict[int, set[object]] = {n.id: set() for n in self.nodes}
+        for node in reversed(self.nodes):
+            if inlined(node) and node.id not in self.kept and len(users[node.id]) > 1:
+                if self._worth_keeping(node, loads[node.id]):
+                    self.kept.add(node.id)
+            seen = {self._space(node)} if self.is_anchor(node) else users[node.id]
+            for source in node.inputs:
+                users[source.id] |= seen
+
+    def _space(self, node: Node) -> object:
+        """Anchors with the same space are expected to share a pass."""
+        if isinstance(node, Reduce):
+            frame, form = reduction_frame(node, self.layouts)
+            return (frame.runs, self._depth(node)) if form != "split" else node.id
+        if isinstance(node, (Contract, Scatter)):
+            return node.id
+        return (pointwise_frame(node, self.layouts).runs, self._depth(node))
+
+    def _depth(self, node: Node) -> int:
+        """How many library calls lie before a node: passes between the same two may merge."""
+        return self._depths()[node.id]
+
+    def _depths(self) -> dict[int, int]:
+        if not hasattr(self, "_depth_of"):
+            depth: dict[int, int] = {}
+            for node in self.nodes:
+                before = max((depth[s.id] for s in node.inputs), default=0)
+                depth[node.id] = before + isinstance(node, (Contract, Scatter))
+            self._depth_of = depth
+        return self._depth_of
+
+    def _loads(self) -> dict[int, set[int]]:
+        """Per node, the large arrays that computing it reads."""
+        loads: dict[int, set[int]] = {}
+        for node in self.nodes:
+            if isinstance(node, (Slot, Const)):
+                loads[node.id] = set()
+            elif self.is_boundary(node):
+                loads[node.id] = {node.id}
+            else:
+                found: set[int] = set()
+                for source in node.inputs:
+                    if source.size * 4 > node.size:
+                        found |= loads[source.id]
+                loads[node.id] = found
+        return loads
+
+    @staticmethod
+    def _worth_keeping(node: Node, loads: set[int]) -> bool:
+        if isinstance(node, (Const, Reindex, Random)) or node.size < 64:
+            return False
+        if len(loads) > 1:
+            return True
+        return isinstance(node, Map) and _effort(node) > 60
+
+    # --- grouping ---
+
+    def _assign(self, node: Node) -> None:
+        if isinstance(node, Contract):
+            call = self.calls[node.id]
+            self._open(Unit(0, library=call), node, self._needs_nodes(operands(call)))
+            return
+        if isinstance(node, Scatter):
+            self._open(Unit(0, scatter=node), node, self._needs(node, None, None))
+            return
+        form, frame = self._wanted(node)
+        for unit in self._candidates(node):
+            if self._join(unit, node, form, frame):
+                return
+        needs = self._needs(node, frame, None)
+        assert needs is not None
+        unit = Unit(0, frame=frame, flexible=form == "root")
+        self._open(unit, node, needs)
+        self._add(unit, node, form, needs)
+
+    def _wanted(self, node: Node) -> tuple[str, Frame]:
+        if isinstance(node, Reduce):
+            frame, form = reduction_frame(node, self.layouts)
+            return form, frame
+        return "root", pointwise_frame(node, self.layouts)
+
+    def _candidates(self, node: Node) -> list[Unit]:
+        """Units that touch the same arrays, the latest first."""
+        near = self._touched(node)
+        found = [u for u in self.units if u.frame is not None and not near.isdisjoint(u.touches)]
+        return found[::-1]
+
+    def _touched(self, node: Node) -> set[int]:
+        """Arrays next to a node: what its body reads, by a walk that ignores coordinates."""
+        found: set[int] = set()
+        stack = list(node.inputs)
+        seen: set[int] = set()
+        while stack:
+            here = stack.pop()
+            if here.id in seen or isinstance(here, (Slot, Const)):
+                continue
+            seen.add(here.id)
+            if self.is_boundary(here):
+                found.add(here.id)
+            else:
+                stack.extend(here.inputs)
+        return found
+
+    def _join(self, unit: Unit, node: Node, form: str, frame: Frame) -> bool:
+        """Add the node to the unit if that is legal."""
+        assert unit.frame is not None
+        target = unit.frame
+        if form == "root":
+            if unit.frame.place(node, self.layouts) is None or node.size != unit.frame.size:
+                if not (node.size == unit.frame.rows and unit.rows):
+                    return False
+        elif frame.runs != unit.frame.runs or frame.limit != unit.frame.limit:
+            if not (unit.flexible and frame.size == unit.frame.size and frame.limit is None):
+                return False
+            target = frame
+        if target is not unit.frame and not self._refit(unit, target):
+            return False
+        needs = self._needs(node, target, unit)
+        if needs is None or any(self.above[n] >> unit.number & 1 for n in needs):
+            return False
+        if target is not unit.frame:
+            unit.frame = target
+        self._add(unit, node, form, needs)
+        return True
+
+    def _refit(self, unit: Unit, frame: Frame) -> bool:
+        """Whether everything in a pointwise unit is still legal in another frame."""
+        probe = Unit(unit.number, frame=frame, roots=list(unit.roots))
+        return all(self._needs(root, frame, probe) is not None for root in unit.roots)
+
+    def _add(self, unit: Unit, node: Node, form: str, needs: set[int]) -> None:
+        lists = {
+            "root": unit.roots, "row": unit.rows, "column": unit.columns, "split": unit.splits
+        }  # fmt: skip
+        lists[form].append(node)
+        unit.flexible = unit.flexible and form == "root"
+        unit.touches |= self._touched(node) | {node.id}
+        self.home[node.id] = unit
+        self._depend(unit, needs)
+
+    def _open(self, unit: Unit, node: Node, needs: set[int] | None) -> None:
+        assert needs is not None
+        unit.number = len(self.units)
+        self.units.append(unit)
+        self.above.append(0)
+        self.home[node.id] = unit
+        unit.touches.add(node.id)
+        self._depend(unit, needs)
+
+    def _depend(self, unit: Unit, needs: set[int]) -> None:
+        more = 0
+        for n in needs:
+            more |= self.above[n] | 1 << n
+        if more & ~self.above[unit.number]:
+            bit = 1 << unit.number
+            for n, held in enumerate(self.above):
+                if n == unit.number or held & bit:
+                    self.above[n] = held | more
+
+    def _needs_nodes(self, nodes: Iterable[Node]) -> set[int]:
+        return {self.home[n.id].number for n in nodes if n.id in self.home}
+
+    def _needs(self, node: Node, frame: Frame | None, unit: Unit | None) -> set[int] | None:
+        """Units that computing the node in this frame reads from; None if it cannot be there."""
+        if frame is None:
+            return self._needs_nodes(n for n, _ in self._references(node, None))
+        found: set[int] = set()
+        for source, place in self._references(node, frame):
+            home = self.home.get(source.id)
+            if home is None:
+                continue
+            if unit is not None and home.number == unit.number:
+                if not self._is_local(unit, source, place, frame):
+                    return None
+            else:
+                found.add(home.number)
+        for n in self._index_reads(node):
+            if unit is not None and n == unit.number:
+                return None
+            found.add(n)
+        return found
+
+    def _index_reads(self, node: Node) -> set[int]:
+        """Units that produce integers by which the node's body reads."""
+        return {self.home[n].number for n in self.read_ids(node) if n in self.home}
+
+    def read_ids(self, node: Node) -> set[int]:
+        """ids of the integer arrays by which the node's body reads."""
+        found: set[int] = set()
+        stack: list[Node] = [node]
+        seen: set[int] = set()
+        while stack:
+            here = stack.pop()
+            if here.id in seen or (here is not node and self.is_boundary(here)):
+                continue
+            seen.add(here.id)
+            if isinstance(here, (Reindex, Scatter)):
+                found |= {source.id for source in here.inputs[1:]}
+            stack.extend(here.inputs)
+        return found
+
+    def _references(self, node: Node, frame: Frame | None) -> list[tuple[Node, Place]]:
+        demand = Demand(lambda n: n is not node and self.is_boundary(n))
+        if frame is None:
+            found = self._touched(node)
+            return [(n, ((), ())) for n in self.nodes if n.id in found]
+        if isinstance(node, Reduce):
+            demand.ask(node.inputs[0], (reduce_place(node, frame, self.layouts), frame.guard))
+        else:
+            place = frame.place(node, self.layouts)
+            assert place is not None
+            demand.ask(node, (place, frame.guard))
+        return list(demand.run())
+
+    def _is_local(self, unit: Unit, source: Node, place: Place, frame: Frame) -> bool:
+        """Whether a unit's own result is used at the very point or row that computes it."""
+        if source in unit.rows:
+            full = reduce_place(source, frame, self.layouts)
+            return place[0] == kept_place(source, full)
+        if source in unit.roots:
+            return place[0] == frame.place(source, self.layouts)
+        return False
+
+    # --- order ---
+
+    def _sorted(self) -> list[Unit]:
+        """Units by how many units they depend on, which is a topological order."""
+        return sorted(self.units, key=lambda u: (self.above[u.number].bit_count(), u.number))
+
+
+def reduce_place(node: Node, frame: Frame, layouts: Layouts) -> tuple[object, ...]:
+    """Coordinates of a reduction's input at a point of the frame."""
+    from .frame import input_order, ordered
+
+    source = node.inputs[0]
+    return ordered(frame.flat, source.shape, input_order(node, layouts))
+
+
+def kept_place(node: Node, full: tuple[object, ...]) -> tuple[object, ...]:
+    """Of the input's coordinates those that the reduction keeps."""
+    assert isinstance(node, Reduce)
+    return tuple(e for k, e in enumerate(full) if k not in node.axes)
+
+
+def operands(call: LibraryCall) -> list[Node]:
+    """What a library call reads."""
+    if isinstance(call, MatmulCall):
+        return [call.a.base, call.b.base]
+    return [n for n in (call.source, call.weights, call.target) if n is not call.node]
+
+
+def _effort(node: Node) -> int:
+    """A rough count of instructions to compute a node from what is in memory."""
+    total, stack, seen = 0, [node], set()
+    while stack and total < 1000:
+        here = stack.pop()
+        if here.id in seen or not inlined(here):
+            continue
+        seen.add(here.id)
+        if isinstance(here, Random):
+            total += 100
+        elif isinstance(here, Map):
+            total += 15 if TABLE[here.function].dear else 1
+        stack.extend(here.inputs)
+    return total

@@ -1,0 +1,52 @@
+"""Layouts: in which order of axes a materialised array lies in memory.
+
+Users see plain row-major shapes. Arrays between convolutions lie channels-last, which the library
+prefers; kernels iterate in that order too, so nothing is reordered inside a chain. Leaves and
+results that leave the program are always plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..ir import index
+from ..ir.node import Buffer, Node
+from .contract import ConvolutionCall
+
+Order = tuple[int, ...]
+
+
+@dataclass
+class Layouts:
+    """Shapes that lie channels-last, found from the convolutions of a program."""
+
+    channels_last: set[tuple[int, ...]] = field(default_factory=set)
+    plain: set[int] = field(default_factory=set)  # ids of nodes that must be plain
+
+    def order(self, shape: tuple[int, ...]) -> Order:
+        """The order in which to iterate over an array of this shape."""
+        rank = len(shape)
+        if shape in self.channels_last:
+            return (0, *range(2, rank), 1)
+        return tuple(range(rank))
+
+    def strides(self, node: Node) -> tuple[int, ...]:
+        """Strides of the node's buffer, per logical axis."""
+        if isinstance(node, Buffer) or node.id in self.plain:
+            return index.contiguous_strides(node.shape)
+        order = self.order(node.shape)
+        dense = index.contiguous_strides([node.shape[k] for k in order])
+        strides = [0] * node.ndim
+        for position, k in enumerate(order):
+            strides[k] = dense[position]
+        return tuple(strides)
+
+
+def choose(calls: Iterable[ConvolutionCall]) -> Layouts:
+    """Channels-last for what convolutions read and write."""
+    layouts = Layouts()
+    for call in calls:
+        layouts.channels_last.add(call.source.shape)
+        layouts.channels_last.add(call.target.shape)
+    return layouts

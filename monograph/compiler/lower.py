@@ -1,0 +1,454 @@
+"""Lowering: from a unit of fused nodes to a kernel.
+
+The unit's anchors are demanded at their places, the values built, and every reduction and store
+put into the earliest stage in which its inputs are known. Expensive values that several stages
+need stay in a row of scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..codegen import kernel as k
+from ..ir import build, index
+from ..ir.index import Expr, Var
+from ..ir.node import Node, Reduce, Scatter, axis
+from ..ir.scalar import TABLE
+from .body import Body, Demand, Place
+from .frame import Frame
+from .fuse import Fusion, Unit, kept_place, reduce_place
+from .layout import Layouts
+
+ROW_LIMIT = 16384  # elements of a row that may be kept in scratch
+PARTIALS = "partials"
+
+
+@dataclass
+class Lowered:
+    """A kernel and, per argument, what it is: a node, or a workspace of this kernel."""
+
+    kernel: k.Kernel
+    arguments: list[Node | str]
+    workspace: dict[str, int] = field(default_factory=dict)  # name → elements
+    unit: Unit | None = None
+
+
+@dataclass
+class Lowering:
+    """The lowering of one unit. `needed` are the ids of nodes that must be stored."""
+
+    fusion: Fusion
+    unit: Unit
+    needed: set[int]
+    uses: list[k.BufferUse] = field(default_factory=list)
+    arguments: list[Node | str] = field(default_factory=list)
+    numbers: dict[object, int] = field(default_factory=dict)
+    results: dict[int, int] = field(default_factory=dict)  # reduction id → accumulator
+    workspace: dict[str, int] = field(default_factory=dict)
+    by_id: dict[int, Node] = field(default_factory=dict)
+
+    @property
+    def layouts(self) -> Layouts:
+        return self.fusion.layouts
+
+    def run(self) -> Lowered:
+        """The kernel of a fused unit."""
+        unit, frame = self.unit, self.unit.frame
+        assert frame is not None
+        for number, node in enumerate([*unit.rows, *unit.splits]):
+            self.results[node.id] = number
+        demand = Demand(self._is_boundary)
+        wanted = self._wanted(frame)
+        for node, place in wanted.values():
+            demand.ask(node, place)
+        for _ in demand.run():
+            pass
+        self.by_id = {n.id: n for n in self.fusion.nodes}
+        body = Body(self._load, self._number_of_id, self._strides_of_id)
+        self._body = body
+        body.build(demand)
+        values = {key: body.values[node.id, place] for key, (node, place) in wanted.items()}
+        stages = Staging(self, frame, values).stages()
+        chunks = _chunks(frame.rows) if unit.columns or unit.splits else 1
+        return self._finish(frame.outer_axes, stages, chunks)
+
+    def _wanted(self, frame: Frame) -> dict[int, tuple[Node, Place]]:
+        """Per anchor id: the node whose value is needed (a reduction's input), and where."""
+        unit = self.unit
+        wanted: dict[int, tuple[Node, Place]] = {}
+        for node in [*unit.rows, *unit.columns, *unit.splits]:
+            place = (reduce_place(node, frame, self.layouts), frame.guard)
+            wanted[node.id] = (node.inputs[0], place)
+        for node in unit.roots:
+            if node.id in self.needed:
+                where = frame.place(node, self.layouts)
+                assert where is not None
+                wanted[node.id] = (node, (where, frame.guard))
+        return wanted
+
+    def _is_boundary(self, node: Node) -> bool:
+        return self.fusion.is_boundary(node) and node not in self.unit.roots
+
+    def _load(self, node: Node, place: Place) -> k.Value:
+        if node.id in self.results:
+            return k.Result(node.dtype, self.results[node.id])
+        where, guard = place
+        flat = index.flatten(where, self.layouts.strides(node))
+        number = self.number(node, "in")
+        if node.size == 1:
+            return k.Load(node.dtype, number, index.ZERO)
+        body = self._body
+        return k.Load(node.dtype, number, body.kernel_expr(flat), body.kernel_guard(guard))
+
+    def number(self, node: Node, role: str) -> int:
+        """The argument number of a node's memory, in that role."""
+        found = self.numbers.get((node.id, role))
+        if found is None:
+            found = self._new(node, k.BufferUse(node.dtype, node.size, role))
+            self.numbers[node.id, role] = found
+        return found
+
+    def _new(self, what: Node | str, use: k.BufferUse) -> int:
+        self.uses.append(use)
+        self.arguments.append(what)
+        return len(self.uses) - 1
+
+    def scratch(self, name: str, use: k.BufferUse) -> int:
+        """The argument number of new scratch memory."""
+        if use.role == PARTIALS:
+            self.workspace[name] = use.elements
+        return self._new(name, use)
+
+    def _number_of_id(self, node_id: int) -> int:
+        return self.number(self.by_id[node_id], "in")
+
+    def _strides_of_id(self, node_id: int) -> tuple[int, ...]:
+        return self.layouts.strides(self.by_id[node_id])
+
+    def _finish(
+        self, outer: tuple[Var, ...], stages: Sequence[k.Stage], chunks: int, parallel: bool = True
+    ) -> Lowered:
+        schedule = k.Schedule(None, None, parallel, chunks)
+        made = k.Kernel("", outer, tuple(stages), tuple(self.uses), schedule)
+        return Lowered(made, self.arguments, self.workspace, self.unit)
+
+    # --- scatter ---
+
+    def run_scatter(self) -> Lowered:
+        """out[index(j)] ⊕= a[j]: every thread owns a range of the trailing columns."""
+        node = self.unit.scatter
+        assert isinstance(node, Scatter)
+        source = node.inputs[0]
+        trailing = _shared_tail(node)
+        split = source.ndim - trailing
+        block = _column_block(source.shape[split:])
+        rows = tuple(Var(f"j{n}", e) for n, e in enumerate(source.shape[:split]))
+        columns = source.size // max(_product(source.shape[:split]), 1)
+        outer, lane = Var("c", columns // block), Var("l", block)
+        tail = index.unflatten(outer * block + lane, source.shape[split:])
+        place: Place = ((*rows, *tail), ())
+        demand = Demand(self.fusion.is_boundary)
+        demand.ask(source, place)
+        for _ in demand.run():
+            pass
+        self.by_id = {n.id: n for n in self.fusion.nodes}
+        body = self._body = Body(self._load, self._number_of_id, self._strides_of_id)
+        body.build(demand)
+        target = self.number(node, "inout")
+        return self._scatter_kernel(node, body, place, target, (outer, lane), rows)
+
+    def _scatter_kernel(
+        self, node: Node, body: Body, place: Place, target: int, columns: tuple[Var, Var],
+        rows: tuple[Var, ...],
+    ) -> Lowered:  # fmt: skip
+        assert isinstance(node, Scatter)
+        source = node.inputs[0]
+        outer, lane = columns
+        mapping: dict[Expr, Expr] = {
+            axis(n, e): p for n, (e, p) in enumerate(zip(source.shape, place[0], strict=True))
+        }
+        moved = Scattering(node, mapping, body)
+        flat = index.flatten(moved.where(), index.contiguous_strides(node.shape))
+        guard = moved.guard()
+        width = outer.extent * lane.extent
+        start = k.Constant(node.dtype, build.IDENTITY[node.combine](node.dtype))
+        line = Var("v", node.size // width)
+        clear = k.Store(target, line * width + outer * lane.extent + lane, start)
+        held = k.Load(node.dtype, target, flat, guard, 0)
+        function = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}[node.combine]
+        joined = k.Apply(node.dtype, function, (held, body.values[source.id, place]))
+        update = k.Store(target, flat, joined, guard)
+        stages = (
+            k.Stage((line, lane), stores=(clear,)),
+            k.Stage((*rows, lane), stores=(update,)),
+        )
+        return self._finish((outer,), stages, 1)
+
+
+@dataclass
+class Scattering:
+    """The target coordinates of a scatter at a place of its input."""
+
+    node: Node
+    mapping: dict[Expr, Expr]
+    body: Body
+
+    def _moved(self, e: Expr) -> Expr:
+        named = index.renumber_reads(e, lambda n: self.node.inputs[1 + n].id)
+        return self.body.kernel_expr(index.substitute(named, self.mapping))
+
+    def where(self) -> list[Expr]:
+        """One expression per axis of the result."""
+        assert isinstance(self.node, Scatter)
+        return [self._moved(e) for e in self.node.index]
+
+    def guard(self) -> index.Guard:
+        """What must hold for an element to be added."""
+        assert isinstance(self.node, Scatter)
+        return index.reduce_guard(
+            index.Condition(self._moved(c.expr), c.equal) for c in self.node.guard
+        )
+
+
+@dataclass
+class Staging:
+    """Puts reductions and stores into stages."""
+
+    lowering: Lowering
+    frame: Frame
+    values: dict[int, k.Value]
+    levels: dict[int, int] = field(default_factory=dict)  # accumulator → stage
+    memo: dict[int, int] = field(default_factory=dict)
+
+    def stages(self) -> list[k.Stage]:
+        """All stages: over the inner axes one per level, then one per row."""
+        unit = self.lowering.unit
+        reductions: list[list[k.Reduction]] = []
+        for node in [*unit.rows, *unit.splits]:
+            level = self.level(self.values[node.id])
+            number = self.lowering.results[node.id]
+            self.levels[number] = level
+            _slot(reductions, level).append(self._reduction(node, number))
+        stores: list[list[k.Store]] = []
+        last: list[k.Store] = []
+        for node in unit.roots:
+            if node.id in self.values:
+                self._store(node, stores, last)
+        last += [self._row_store(n) for n in unit.rows if n.id in self.lowering.needed]
+        privatised: list[list[k.Privatised]] = []
+        for node in unit.columns:
+            value = self.values[node.id]
+            _slot(privatised, self.level(value)).append(self._column(node, value))
+        count = max(len(reductions), len(stores), len(privatised))
+        made = []
+        for n in range(count):
+            parts = [tuple(p[n]) if n < len(p) else () for p in (reductions, stores, privatised)]
+            made.append(k.Stage(self.frame.inner_axes, *parts))  # type: ignore[arg-type]
+        totals = tuple(self._total(n) for n in unit.splits)
+        if last or totals:
+            made.append(k.Stage((), (), tuple(last), totals))
+        return keep_rows(made, self.lowering, self.frame)
+
+    def level(self, value: k.Value) -> int:
+        """The first stage in which a value can be computed."""
+        order = postorder([value])
+        for v in order:
+            if id(v) not in self.memo:
+                if isinstance(v, k.Result):
+                    self.memo[id(v)] = self.levels[v.number] + 1
+                else:
+                    parts = [self.memo[id(o)] for o in children(v)]
+                    self.memo[id(v)] = max(parts, default=0)
+        return self.memo[id(value)]
+
+    def _reduction(self, node: Node, number: int) -> k.Reduction:
+        assert isinstance(node, Reduce)
+        value = self.values[node.id]
+        frame = self.frame
+        if frame.limit is not None:
+            holds = k.Holds(build.dtypes.bool_, frame.guard)
+            neutral = k.Constant(value.dtype, build.IDENTITY[node.combine](value.dtype))
+            value = k.Apply(value.dtype, "select", (holds, value, neutral))
+        position = None
+        if node.combine.startswith("arg"):
+            source = node.inputs[0]
+            full = reduce_place(node, frame, self.lowering.layouts)
+            reduced = [full[a] for a in node.axes]
+            strides = index.contiguous_strides([source.shape[a] for a in node.axes])
+            position = index.flatten(reduced, strides)  # type: ignore[arg-type]
+        return k.Reduction(number, node.combine, value, position)
+
+    def _store(self, node: Node, stores: list[list[k.Store]], last: list[k.Store]) -> None:
+        frame, layouts = self.frame, self.lowering.layouts
+        where = frame.place(node, layouts)
+        assert where is not None
+        flat = index.flatten(where, layouts.strides(node))
+        value = self.values[node.id]
+        store = k.Store(self.lowering.number(node, "out"), flat, value, frame.guard)
+        if node.size == frame.size:
+            _slot(stores, self.level(value)).append(store)
+        else:
+            last.append(store)
+
+    def _row_store(self, node: Node) -> k.Store:
+        layouts = self.lowering.layouts
+        where = kept_place(node, reduce_place(node, self.frame, layouts))
+        flat = index.flatten(where, layouts.strides(node))  # type: ignore[arg-type]
+        result = k.Result(node.dtype, self.lowering.results[node.id])
+        return k.Store(self.lowering.number(node, "out"), flat, result)
+
+    def _column(self, node: Node, value: k.Value) -> k.Privatised:
+        assert isinstance(node, Reduce)
+        layouts = self.lowering.layouts
+        where = kept_place(node, reduce_place(node, self.frame, layouts))
+        flat = index.flatten(where, layouts.strides(node))  # type: ignore[arg-type]
+        return self._privatised(node, flat, value)
+
+    def _total(self, node: Node) -> k.Privatised:
+        result = k.Result(node.dtype, self.lowering.results[node.id])
+        return self._privatised(node, index.ZERO, result)
+
+    def _privatised(self, node: Node, flat: Expr, value: k.Value) -> k.Privatised:
+        assert isinstance(node, Reduce)
+        elements = _chunks(self.frame.rows) * node.size
+        use = k.BufferUse(node.dtype, elements, PARTIALS)
+        scratch = self.lowering.scratch(f"{PARTIALS}{node.id}", use)
+        target = self.lowering.number(node, "out")
+        return k.Privatised(target, scratch, node.size, node.combine, flat, value)
+
+
+def keep_rows(stages: list[k.Stage], lowering: Lowering, frame: Frame) -> list[k.Stage]:
+    """Expensive values that more than one stage uses are computed once and kept in scratch."""
+    cols = frame.size // max(frame.rows, 1)
+    if cols > ROW_LIMIT or len(stages) < 2:
+        return stages
+    users: dict[int, list[int]] = {}
+    dear: dict[int, k.Apply] = {}
+    for n, stage in enumerate(stages):
+        for v in postorder(stage_values(stage)):
+            if stage.axes and isinstance(v, k.Apply) and TABLE[v.function].dear:
+                users.setdefault(id(v), []).append(n)
+                dear[id(v)] = v
+    kept = {key: v for key, v in dear.items() if len(users[key]) > 1}
+    made = list(stages)
+    flat = index.flatten(
+        frame.inner_axes, index.contiguous_strides([v.extent for v in frame.inner_axes])
+    )
+    for key, value in kept.items():
+        first, *later = users[key]
+        row = lowering.scratch("row", k.BufferUse(value.dtype, cols, "row"))
+        before = made[first]
+        made[first] = k.Stage(
+            before.axes, before.reductions, (*before.stores, k.Store(row, flat, value)),
+            before.privatised,
+        )  # fmt: skip
+        loaded = k.Load(value.dtype, row, flat)
+        for n in later:
+            made[n] = map_stage(made[n], {id(value): loaded})
+    return made
+
+
+# --- walking values -----------------------------------------------------------------------------
+
+
+def children(value: k.Value) -> tuple[k.Value, ...]:
+    """The values directly inside a value."""
+    return value.operands if isinstance(value, k.Apply) else ()
+
+
+def stage_values(stage: k.Stage) -> list[k.Value]:
+    """The values that a stage computes."""
+    parts = (*stage.reductions, *stage.stores, *stage.privatised)
+    return [part.value for part in parts]
+
+
+def postorder(roots: Sequence[k.Value]) -> list[k.Value]:
+    """Every value below the roots, operands first."""
+    order: list[k.Value] = []
+    seen: set[int] = set()
+    stack: list[tuple[k.Value, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        value, done = stack.pop()
+        if done:
+            order.append(value)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            stack.append((value, True))
+            stack.extend((child, False) for child in reversed(children(value)))
+    return order
+
+
+def map_stage(stage: k.Stage, replaced: dict[int, k.Value]) -> k.Stage:
+    """The stage with some values replaced by others."""
+    made: dict[int, k.Value] = dict(replaced)
+    for value in postorder(stage_values(stage)):
+        if id(value) in made:
+            continue
+        inner = children(value)
+        if any(made[id(o)] is not o for o in inner):
+            assert isinstance(value, k.Apply)
+            fresh = tuple(made[id(o)] for o in inner)
+            made[id(value)] = k.Apply(value.dtype, value.function, fresh)
+        else:
+            made[id(value)] = value
+    return k.Stage(
+        stage.axes,
+        tuple(k.Reduction(r.number, r.combine, made[id(r.value)], r.position)
+              for r in stage.reductions),
+        tuple(k.Store(s.buffer, s.index, made[id(s.value)], s.guard) for s in stage.stores),
+        tuple(k.Privatised(p.buffer, p.partials, p.size, p.combine, p.index, made[id(p.value)])
+              for p in stage.privatised),
+    )  # fmt: skip
+
+
+def _slot(lists: list[list], level: int) -> list:  # type: ignore[type-arg]
+    while len(lists) <= level:
+        lists.append([])
+    return lists[level]
+
+
+def _chunks(rows: int) -> int:
+    """How many partial results a reduction over rows keeps: fixed by the domain alone."""
+    return max(1, min(64, rows // 16))
+
+
+def _product(sizes: Sequence[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def _shared_tail(node: Node) -> int:
+    """How many trailing axes a scatter copies straight through."""
+    assert isinstance(node, Scatter)
+    source = node.inputs[0]
+    count = 0
+    while (
+        count < min(source.ndim, node.ndim)
+        and node.shape[-1 - count] == source.shape[-1 - count]
+        and node.index[-1 - count] == axis(source.ndim - 1 - count, source.shape[-1 - count])
+        and not _elsewhere(node, axis(source.ndim - 1 - count, source.shape[-1 - count]), count)
+    ):
+        count += 1
+    return count
+
+
+def _elsewhere(node: Node, coordinate: Var, count: int) -> bool:
+    assert isinstance(node, Scatter)
+    others = [e for k, e in enumerate(node.index) if k != len(node.index) - 1 - count]
+    exprs = [*others, *(c.expr for c in node.guard)]
+    return any(coordinate in index.variables(e) for e in exprs)
+
+
+def _column_block(shape: Sequence[int]) -> int:
+    """Columns that one thread takes at a time: a divisor of the last size, at most 64."""
+    if not shape:
+        return 1
+    total = _product(shape)
+    for block in (64, 32, 16, 8):
+        if total % block == 0:
+            return block
+    return total
+

@@ -1,0 +1,288 @@
+"""The plan: units in their final order, and an address for everything in memory.
+
+Results go to memory of their own, or over a leaf where the program says so and no later unit reads
+the old contents. All else lives in one arena; arrays whose lifetimes do not overlap share
+addresses. A plan is plain data, so that it can be kept on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..codegen import kernel as k
+from ..ir.node import Buffer, Node, Slot
+from .contract import ConvolutionCall, MatmulCall, Operand
+from .fuse import Fusion, Unit, operands
+from .lower import Lowered, postorder, stage_values
+
+ALIGNMENT = 64
+# Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
+# or ("slot", number, 0).
+Ref = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """One launch of a generated kernel."""
+
+    name: str
+    arguments: tuple[Ref, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes and strides (in elements) of a library operand."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class LibraryStep:
+    """One library call: "matmul", or a convolution's "forward", "backward_data", …"""
+
+    kind: str
+    operands: dict[str, Layout]
+    arguments: dict[str, Ref]
+    options: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+Step = KernelStep | LibraryStep
+
+
+@dataclass
+class Plan:
+    """All that a backend needs to run a program, apart from the kernels' code."""
+
+    steps: list[Step]
+    results: list[tuple[tuple[int, ...], str]]  # shape and dtype of each
+    in_place: dict[int, int]  # result → leaf whose memory it takes
+    leaves: int
+    slots: int
+    arena_bytes: int
+    lower_bound: int
+    keys: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Lifetime:
+    """One array of the arena: bytes, and the first and last step that use it."""
+
+    nbytes: int
+    first: int
+    last: int
+    offset: int = -1
+
+
+def step_of(call: MatmulCall | ConvolutionCall, strides: object) -> tuple[str, dict, dict]:
+    """(kind, operand layouts, options) of a library call, without addresses."""
+    if isinstance(call, MatmulCall):
+        named = {"src": call.a, "weights": call.b, "dst": call.c}
+        layouts = {name: _layout(o) for name, o in named.items()}
+        return "matmul", layouts, {}
+    nodes = {"src": call.source, "weights": call.weights, "dst": call.target}
+    layouts = {
+        name: Layout(n.shape, strides(n), n.dtype.name)  # type: ignore[operator]
+        for name, n in nodes.items()
+    }
+    options = {
+        "stride": call.stride, "dilation": call.dilation, "padding_left": call.padding,
+        "padding_right": call.padding_right, "groups": (call.groups,),
+    }  # fmt: skip
+    return call.kind, layouts, options
+
+
+def _layout(operand: Operand) -> Layout:
+    return Layout(operand.shape, operand.strides, operand.base.dtype.name)
+
+
+def library_nodes(call: MatmulCall | ConvolutionCall) -> dict[str, tuple[Node, int]]:
+    """Operand name → (node in memory, element offset)."""
+    if isinstance(call, MatmulCall):
+        named = {"src": call.a, "weights": call.b, "dst": call.c}
+        return {name: (o.base, o.offset) for name, o in named.items()}
+    return {"src": (call.source, 0), "weights": (call.weights, 0), "dst": (call.target, 0)}
+
+
+@dataclass
+class Planner:
+    """Gives every array an address."""
+
+    fusion: Fusion
+    outputs: Sequence[Node]
+    writes: dict[int, int]  # output → leaf to overwrite
+    lowered: dict[int, Lowered]  # unit number → kernel
+    workspaces: dict[int, dict[str, int]]  # unit number → bytes of library workspace
+    leaves: int
+    slots: int
+    lifetimes: dict[object, Lifetime] = field(default_factory=dict)
+    order: list[Unit] = field(default_factory=list)
+
+    def run(self, units: Sequence[Unit]) -> Plan:
+        """The plan for these units."""
+        in_place = self._order_writes(units)
+        self.order = self.fusion._sorted()
+        self._find_lifetimes()
+        arena = assign(list(self.lifetimes.values()))
+        self._place = {node.id: n for n, node in enumerate(self.outputs)}
+        steps = [self._step(unit) for unit in self.order]
+        return Plan(
+            steps,
+            [(node.shape, node.dtype.name) for node in self.outputs],
+            in_place,
+            self.leaves,
+            self.slots,
+            arena,
+            lower_bound(list(self.lifetimes.values())),
+        )
+
+    # --- writes over leaves ---
+
+    def _order_writes(self, units: Sequence[Unit]) -> dict[int, int]:
+        """Which results take their leaf's memory; readers of the old contents go first."""
+        readers: dict[int, set[int]] = {}
+        for unit in units:
+            for node in self._reads(unit):
+                if isinstance(node, Buffer):
+                    readers.setdefault(node.number, set()).add(unit.number)
+        in_place: dict[int, int] = {}
+        for result, leaf in self.writes.items():
+            node = self.outputs[result]
+            writer = self.fusion.home[node.id]
+            others = readers.get(leaf, set()) - {writer.number}
+            depends = any(self.fusion.above[u] >> writer.number & 1 for u in others)
+            if depends or not self._same_place(writer, node, leaf):
+                continue
+            self.fusion._depend(writer, others)
+            in_place[result] = leaf
+        return in_place
+
+    def _reads(self, unit: Unit) -> list[Node]:
+        if unit.library is not None:
+            return operands(unit.library)
+        return [a for a in self.lowered[unit.number].arguments if isinstance(a, Node)]
+
+    def _same_place(self, unit: Unit, node: Node, leaf: int) -> bool:
+        """Whether the unit reads the leaf only at the element that it writes."""
+        if unit.library is not None or unit.scatter is not None:
+            return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
+        lowered = self.lowered[unit.number]
+        targets = [n for n, a in enumerate(lowered.arguments) if a is node]
+        sources = [
+            n for n, a in enumerate(lowered.arguments)
+            if isinstance(a, Buffer) and a.number == leaf
+        ]  # fmt: skip
+        stages = lowered.kernel.stages
+        stores = [s for stage in stages for s in stage.stores if s.buffer in targets]
+        if len(stores) != 1 or len(stages) > 1:
+            return not sources
+        for value in postorder(stage_values(stages[0])):
+            if isinstance(value, k.Load) and value.buffer in sources:
+                if value.index != stores[0].index:
+                    return False
+        return True
+
+    # --- lifetimes ---
+
+    def _find_lifetimes(self) -> None:
+        results = {node.id for node in self.outputs}
+        for step, unit in enumerate(self.order):
+            for node in self._touched(unit):
+                if isinstance(node, (Buffer, Slot)) or node.id in results:
+                    continue
+                held = self.lifetimes.get(node.id)
+                if held is None:
+                    nbytes = node.size * node.dtype.itemsize
+                    self.lifetimes[node.id] = Lifetime(nbytes, step, step)
+                else:
+                    held.last = step
+            for name, nbytes in self._workspace(unit).items():
+                self.lifetimes[unit.number, name] = Lifetime(nbytes, step, step)
+
+    def _touched(self, unit: Unit) -> list[Node]:
+        if unit.library is not None:
+            return [node for node, _ in library_nodes(unit.library).values()]
+        return self._reads(unit)
+
+    def _workspace(self, unit: Unit) -> dict[str, int]:
+        if unit.library is not None:
+            return self.workspaces[unit.number]
+        lowered = self.lowered[unit.number]
+        sizes = {}
+        for use, what in zip(lowered.kernel.buffers, lowered.arguments, strict=True):
+            if isinstance(what, str) and use.role == "partials":
+                sizes[what] = use.elements * use.dtype.itemsize
+        return sizes
+
+    # --- steps ---
+
+    def _ref(self, node: Node, offset: int = 0) -> Ref:
+        if isinstance(node, Buffer):
+            return ("leaf", node.number, offset * node.dtype.itemsize)
+        if isinstance(node, Slot):
+            return ("slot", node.number, 0)
+        if node.id in self._place:
+            return ("result", self._place[node.id], offset * node.dtype.itemsize)
+        return ("arena", self.lifetimes[node.id].offset + offset * node.dtype.itemsize, 0)
+
+    def _step(self, unit: Unit) -> Step:
+        if unit.library is None:
+            lowered = self.lowered[unit.number]
+            arguments = []
+            for use, what in zip(lowered.kernel.buffers, lowered.arguments, strict=True):
+                if use.role == "row":
+                    continue
+                if isinstance(what, str):
+                    arguments.append(("arena", self.lifetimes[unit.number, what].offset, 0))
+                else:
+                    arguments.append(self._ref(what))
+            return KernelStep(lowered.kernel.name, tuple(arguments))
+        kind, layouts, options = step_of(unit.library, self.fusion.layouts.strides)
+        arguments_by_name = {
+            name: self._ref(node, offset)
+            for name, (node, offset) in library_nodes(unit.library).items()
+        }
+        for name in self.workspaces[unit.number]:
+            arguments_by_name[name] = ("arena", self.lifetimes[unit.number, name].offset, 0)
+        return LibraryStep(kind, layouts, arguments_by_name, options)
+
+
+def assign(lifetimes: Sequence[Lifetime]) -> int:
+    """Offsets so that arrays alive together do not overlap; the bytes needed in all."""
+    placed: list[Lifetime] = []
+    peak = 0
+    for life in sorted(lifetimes, key=lambda x: (-x.nbytes, x.first)):
+        busy = sorted(
+            (other.offset, other.offset + other.nbytes)
+            for other in placed
+            if other.first <= life.last and life.first <= other.last
+        )
+        offset = 0
+        for start, end in busy:
+            if start - offset >= life.nbytes:
+                break
+            offset = max(offset, _round(end))
+        life.offset = offset
+        placed.append(life)
+        peak = max(peak, offset + life.nbytes)
+    return _round(peak)
+
+
+def _round(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def lower_bound(lifetimes: Sequence[Lifetime]) -> int:
+    """The largest sum of bytes alive at one step: no plan can do with less."""
+    events: dict[int, int] = {}
+    for life in lifetimes:
+        events[life.first] = events.get(life.first, 0) + life.nbytes
+        events[life.last + 1] = events.get(life.last + 1, 0) - life.nbytes
+    peak = held = 0
+    for step in sorted(events):
+        held += events[step]
+        peak = max(peak, held)
+    return peak

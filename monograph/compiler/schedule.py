@@ -1,0 +1,275 @@
+"""Schedules: merge axes that step as one, choose the vector axis, what to unroll and to split.
+
+A cost model of few facts: which loads are contiguous along an axis, how long it is, and how much
+work there is in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import blake2b
+
+from ..codegen import kernel as k
+from ..ir import index
+from ..ir.index import Condition, Expr, Guard, Var
+from .lower import children, postorder, stage_values
+
+PARALLEL_WORK = 16384  # element operations below which one thread is faster than several
+
+
+def finish(kernel: k.Kernel, hint: str) -> k.Kernel:
+    """The kernel with its axes merged, a schedule, and a name made of its content."""
+    if not any(s.reductions or s.privatised for s in kernel.stages) and len(kernel.stages) == 1:
+        stage = kernel.stages[0]
+        kernel = replace(
+            kernel, outer=(*kernel.outer, *stage.axes), stages=(replace(stage, axes=()),)
+        )
+    kernel = collapse(kernel)
+    kernel = replace(kernel, schedule=_schedule(kernel))
+    return replace(kernel, name=f"{hint}_{fingerprint(kernel)}")
+
+
+# --- expressions --------------------------------------------------------------------------------
+
+
+def expressions(kernel: k.Kernel) -> Iterator[Expr]:
+    """Every index expression of a kernel."""
+    for stage in kernel.stages:
+        for value in postorder(stage_values(stage)):
+            yield from _value_expressions(value)
+        for reduction in stage.reductions:
+            if reduction.position is not None:
+                yield reduction.position
+        for store in stage.stores:
+            yield store.index
+            yield from (c.expr for c in store.guard)
+        for part in stage.privatised:
+            yield part.index
+
+
+def _value_expressions(value: k.Value) -> Iterator[Expr]:
+    if isinstance(value, k.Load):
+        yield value.index
+        yield from (c.expr for c in value.guard)
+    elif isinstance(value, k.IndexValue):
+        yield value.expr
+    elif isinstance(value, k.Holds):
+        yield from (c.expr for c in value.guard)
+
+
+def map_expressions(kernel: k.Kernel, change: Callable[[Expr], Expr]) -> k.Kernel:
+    """The kernel with every index expression changed."""
+
+    def guard_of(guard: Guard) -> Guard:
+        return tuple(Condition(change(c.expr), c.equal) for c in guard)
+
+    made: dict[int, k.Value] = {}
+    for value in postorder([v for stage in kernel.stages for v in stage_values(stage)]):
+        if isinstance(value, k.Load):
+            made[id(value)] = replace(
+                value, index=change(value.index), guard=guard_of(value.guard)
+            )
+        elif isinstance(value, k.IndexValue):
+            made[id(value)] = replace(value, expr=change(value.expr))
+        elif isinstance(value, k.Holds):
+            made[id(value)] = replace(value, guard=guard_of(value.guard))
+        elif isinstance(value, k.Apply):
+            operands = tuple(made[id(o)] for o in children(value))
+            made[id(value)] = replace(value, operands=operands)
+        else:
+            made[id(value)] = value
+    stages = []
+    for stage in kernel.stages:
+        stages.append(
+            k.Stage(
+                stage.axes,
+                tuple(replace(r, value=made[id(r.value)],
+                              position=None if r.position is None else change(r.position))
+                      for r in stage.reductions),
+                tuple(replace(s, index=change(s.index), value=made[id(s.value)],
+                              guard=guard_of(s.guard)) for s in stage.stores),
+                tuple(replace(p, index=change(p.index), value=made[id(p.value)])
+                      for p in stage.privatised),
+            )
+        )  # fmt: skip
+    return replace(kernel, stages=tuple(stages))
+
+
+# --- merging axes -------------------------------------------------------------------------------
+
+
+def collapse(kernel: k.Kernel) -> k.Kernel:
+    """Merge neighbouring axes that every expression steps through as one; drop unit axes."""
+    kernel = _drop_units(kernel)
+    merged = True
+    while merged:
+        merged = False
+        exprs = list(dict.fromkeys(expressions(kernel)))
+        for first, second in _neighbours(kernel):
+            if all(_steps_as_one(e, first, second) for e in exprs):
+                kernel = _merge(kernel, first, second)
+                merged = True
+                break
+    return kernel
+
+
+def _drop_units(kernel: k.Kernel) -> k.Kernel:
+    axes = [*kernel.outer, *(v for stage in kernel.stages for v in stage.axes)]
+    units: dict[Expr, Expr] = {v: index.ZERO for v in axes if v.extent == 1}
+    if not units:
+        return kernel
+    kernel = map_expressions(kernel, lambda e: index.substitute(e, units))
+    stages = tuple(
+        replace(s, axes=tuple(v for v in s.axes if v.extent != 1)) for s in kernel.stages
+    )
+    return replace(
+        kernel, outer=tuple(v for v in kernel.outer if v.extent != 1), stages=stages
+    )
+
+
+def _neighbours(kernel: k.Kernel) -> list[tuple[Var, Var]]:
+    pairs = list(zip(kernel.outer, kernel.outer[1:], strict=False))
+    for stage in kernel.stages:
+        pairs += zip(stage.axes, stage.axes[1:], strict=False)
+    return list(dict.fromkeys(pairs))
+
+
+def _steps_as_one(e: Expr, first: Var, second: Var) -> bool:
+    a, b = index.coefficient(e, first), index.coefficient(e, second)
+    return a is not None and b is not None and a == b * second.extent
+
+
+def _merge(kernel: k.Kernel, first: Var, second: Var) -> k.Kernel:
+    joined = Var(f"{first.name}{second.name}", first.extent * second.extent)
+    swap: dict[Expr, Expr] = {first: index.ZERO, second: joined}
+
+    def axes_of(axes: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple(joined if v == second else v for v in axes if v != first)
+
+    kernel = map_expressions(kernel, lambda e: index.substitute(e, swap))
+    stages = tuple(
+        replace(s, axes=axes_of(s.axes)) if first in s.axes else s for s in kernel.stages
+    )
+    outer = axes_of(kernel.outer) if first in kernel.outer else kernel.outer
+    return replace(kernel, outer=outer, stages=stages)
+
+
+# --- the schedule -------------------------------------------------------------------------------
+
+
+def _schedule(kernel: k.Kernel) -> k.Schedule:
+    inner = _common_last_axis(kernel)
+    outer = kernel.outer[-1] if kernel.outer else None
+    vector = _vector_axis(kernel, inner, outer)
+    work = _work(kernel)
+    unroll = _unroll(kernel, vector)
+    return k.Schedule(vector, unroll, work >= PARALLEL_WORK, kernel.schedule.chunks)
+
+
+def _common_last_axis(kernel: k.Kernel) -> Var | None:
+    """The last axis of the stages that have axes, if it is the same for all."""
+    last = {stage.axes[-1] for stage in kernel.stages if stage.axes}
+    return last.pop() if len(last) == 1 else None
+
+
+def _vector_axis(kernel: k.Kernel, inner: Var | None, outer: Var | None) -> Var | None:
+    fixed = any(stage.privatised for stage in kernel.stages)
+    candidates = [v for v in (inner, None if fixed and inner is not None else outer) if v]
+    candidates = [v for v in candidates if v.extent >= 4]
+    if not candidates:
+        return None
+    return max(candidates, key=lambda v: (_contiguity(kernel, v), v is inner))
+
+
+def _contiguity(kernel: k.Kernel, axis: Var) -> float:
+    """The share of loads that lanes along this axis do well, less what short axes waste."""
+    good = total = 0.0
+    for stage in kernel.stages:
+        weight = 8.0 if stage.axes else 1.0
+        for value in postorder(stage_values(stage)):
+            if isinstance(value, k.Load) and kernel.buffers[value.buffer].elements > 1:
+                step = index.coefficient(value.index, axis)
+                total += weight
+                good += weight * {0: 1.0, 1: 1.0}.get(-1 if step is None else step, 0.1)
+        for store in stage.stores:
+            step = index.coefficient(store.index, axis)
+            total += weight
+            good += weight * (1.0 if step == 1 else 0.1)
+    lanes = min(axis.extent, 16) / 16
+    return (good / total if total else 1.0) * (0.25 + 0.75 * lanes)
+
+
+def _work(kernel: k.Kernel) -> int:
+    """Operations on elements, over the whole kernel."""
+    rows = 1
+    for v in kernel.outer:
+        rows *= v.extent
+    total = 0
+    for stage in kernel.stages:
+        points = 1
+        for v in stage.axes:
+            points *= v.extent
+        total += points * max(len(postorder(stage_values(stage))), 1)
+    return rows * total
+
+
+def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
+    """Jam an outer axis that some load of a product does not depend on."""
+    stage = kernel.stages[0]
+    if vector is None or len(kernel.stages) > 2 or len(stage.reductions) != 1 or stage.privatised:
+        return None
+    loads = [v for v in postorder([stage.reductions[0].value]) if isinstance(v, k.Load)]
+    if len(loads) != 2 or not stage.axes:
+        return None
+    for axis in reversed(kernel.outer):
+        if axis != vector and axis.extent >= 4:
+            free = [v for v in loads if axis not in index.variables(v.index)]
+            if len(free) == 1:
+                return axis, 4
+    return None
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def fingerprint(kernel: k.Kernel) -> str:
+    """A digest of everything that decides the kernel's code."""
+    numbers: dict[int, int] = {}
+    lines: list[str] = [repr(kernel.outer), repr(kernel.schedule), repr(kernel.segments)]
+    lines += [f"{use.dtype.name} {use.elements} {use.role} {use.shared}" for use in kernel.buffers]
+    lines += [f"{v.name}:{v.extent}" for v in _axes(kernel)]
+    for stage in kernel.stages:
+        for value in postorder(stage_values(stage)):
+            if id(value) not in numbers:
+                numbers[id(value)] = len(numbers)
+                lines.append(_describe(value, numbers))
+        for r in stage.reductions:
+            lines.append(f"r {r.number} {r.combine} {numbers[id(r.value)]} {r.position}")
+        for s in stage.stores:
+            lines.append(f"s {s.buffer} {s.index} {numbers[id(s.value)]} {s.guard}")
+        for p in stage.privatised:
+            lines.append(f"p {p.buffer} {p.partials} {p.size} {p.combine} {p.index} "
+                         f"{numbers[id(p.value)]}")  # fmt: skip
+        lines.append(repr(stage.axes))
+    return blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+
+
+def _axes(kernel: k.Kernel) -> list[Var]:
+    return [*kernel.outer, *(v for stage in kernel.stages for v in stage.axes)]
+
+
+def _describe(value: k.Value, numbers: dict[int, int]) -> str:
+    head = f"{numbers[id(value)]} {value.dtype.name} "
+    if isinstance(value, k.Apply):
+        return head + value.function + repr([numbers[id(o)] for o in value.operands])
+    if isinstance(value, k.Load):
+        return head + f"load {value.buffer} {value.index} {value.guard} {value.fill!r}"
+    if isinstance(value, k.Constant):
+        return head + f"const {value.value!r}"
+    if isinstance(value, k.IndexValue):
+        return head + f"index {value.expr}"
+    if isinstance(value, k.Holds):
+        return head + f"holds {value.guard}"
+    assert isinstance(value, k.Result)
+    return head + f"result {value.number}"

@@ -1,0 +1,120 @@
+"""Simplify: what may go once derivatives are taken, and contractions too small for a library.
+
+The graph is rebuilt bottom up through the constructors of `ir/build.py`, which fold, compose and
+intern; here only that is decided which needs the whole graph to be final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..ir import build, index
+from ..ir.node import (
+    Contract,
+    Map,
+    Move,
+    Node,
+    Random,
+    Reduce,
+    Reindex,
+    Scatter,
+    ancestors,
+    make,
+)
+from ..transform.invert import transpose_map
+
+Rule = Callable[[Node], Node | None]
+
+
+def rebuild(node: Node, inputs: Sequence[Node]) -> Node:
+    """The same node over other inputs, through its constructor."""
+    if isinstance(node, Map):
+        return build.apply(node.function, *inputs, dtype=node.dtype)
+    if isinstance(node, Reindex):
+        return build.reindex(
+            inputs[0], node.shape, node.index, node.guard, node.fill, tuple(inputs[1:])
+        )
+    if isinstance(node, Reduce):
+        return build.reduce(node.combine, inputs[0], node.axes)
+    if isinstance(node, Scatter):
+        return build.scatter(
+            node.combine, inputs[0], node.shape, node.index, node.guard, tuple(inputs[1:])
+        )
+    if isinstance(node, Contract):
+        return build.contract(
+            inputs[0], inputs[1], node.shape, node.domain, node.fo, node.fa, node.fb
+        )
+    if isinstance(node, Random):
+        return build.random_bits(node.shape, inputs[0], inputs[1])
+    return make(type(node), tuple(inputs), node.shape, node.dtype, *node.attributes)
+
+
+def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:
+    """Apply the rules to every node, inputs first; a rule returns None to leave a node alone."""
+    made: dict[int, Node] = {}
+    for node in ancestors(outputs):
+        inputs = [made[source.id] for source in node.inputs]
+        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+        fresh = rebuild(node, inputs) if changed else node
+        for rule in rules:
+            replaced = rule(fresh)
+            if replaced is not None:
+                fresh = replaced
+        made[node.id] = fresh
+    return [made[node.id] for node in outputs]
+
+
+def drop_detach(node: Node) -> Node | None:
+    """detach has done its work."""
+    if isinstance(node, Map) and node.function == "detach":
+        return node.inputs[0]
+    return None
+
+
+def drop_move(node: Node) -> Node | None:
+    """A Move to where the value already is."""
+    return node.inputs[0] if isinstance(node, Move) and node.device == "cpu" else None
+
+
+def expand_contraction(node: Node) -> Node:
+    """The meaning of a Contract in the three meta-operators, in gather form."""
+    assert isinstance(node, Contract)
+    a, b = node.inputs
+    product = _at(a, node.fa, node.domain) * _at(b, node.fb, node.domain)
+    return transpose_map(product, node.fo, _inside(node.fo, node.shape), node.shape)
+
+
+def _inside(where: Sequence[index.Expr], shape: Sequence[int]) -> index.Guard:
+    return tuple(c for e, n in zip(where, shape, strict=True) for c in index.within(e, n))
+
+
+def _at(x: Node, where: Sequence[index.Expr], domain: tuple[int, ...]) -> Node:
+    return build.reindex(x, domain, where, _inside(where, x.shape))
+
+
+def small_contraction(node: Node) -> Node | None:
+    """Contractions without reuse (matrix · vector, diagonals) are better as loops."""
+    if not isinstance(node, Contract):
+        return None
+    work = 1
+    for extent in node.domain:
+        work *= extent
+    moved = node.size + node.inputs[0].size + node.inputs[1].size
+    return expand_contraction(node) if work < 2 * moved else None
+
+
+def empty(node: Node) -> Node | None:
+    """Combining nothing gives the identity."""
+    if isinstance(node, Reduce) and node.inputs[0].size == 0:
+        if node.combine in build.IDENTITY:
+            return build.full(node.shape, build.IDENTITY[node.combine](node.dtype), node.dtype)
+    if isinstance(node, Scatter) and node.inputs[0].size == 0:
+        return build.full(node.shape, build.IDENTITY[node.combine](node.dtype), node.dtype)
+    if isinstance(node, Contract) and 0 in node.domain:
+        return build.full(node.shape, 0, node.dtype)
+    return None
+
+
+def simplify(outputs: Sequence[Node]) -> list[Node]:
+    """The graph without detach, Move in place, and low-intensity contractions."""
+    return rewrite(outputs, (drop_detach, drop_move, empty, small_contraction))

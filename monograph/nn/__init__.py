@@ -1,0 +1,33 @@
+"""Modules: layers, containers, losses and initialisers, named as in PyTorch."""
+
+from . import functional, init, utils
+from .activation import (
+    GELU,
+    Dropout,
+    LeakyReLU,
+    LogSoftmax,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Tanh,
+)
+from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .conv import Conv1d, Conv2d, Conv3d
+from .embedding import Embedding
+from .linear import Flatten, Identity, Linear
+from .loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
+from .module import Module
+from .norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm
+from .parameter import Parameter
+from .pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)

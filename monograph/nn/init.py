@@ -1,0 +1,175 @@
+"""Initialisers: functions that fill a tensor in place and return it, named as in PyTorch.
+
+Those that scale by the layer's size use its fans: how many inputs one output sums over (fan in)
+and how many outputs one input reaches (fan out).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..autograd.modes import no_grad
+from ..ops import creation, random
+from ..ops.random import Generator, default_generator
+from ..tensor import Tensor
+from .parameter import fill_from_array, take
+
+_GAINS = {
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0), "selu": 0.75,
+}  # fmt: skip
+
+
+def _without_gradient(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        with no_grad():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps the variance through a nonlinearity.
+
+    >>> calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else float(param)
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in _GAINS:
+        names = ", ".join(sorted([*_GAINS, "leaky_relu"]))
+        raise ValueError(f"unsupported nonlinearity {nonlinearity!r}; there are {names}")
+    return _GAINS[nonlinearity]
+
+
+@_without_gradient
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Fill with uniform numbers in [a, b)."""
+    seed, offset = (generator or default_generator).draw()
+    shape = tuple(tensor.shape)
+    return take(tensor, random.uniform(shape, tensor.dtype, seed, offset, float(a), float(b)))
+
+
+@_without_gradient
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normally distributed numbers."""
+    seed, offset = (generator or default_generator).draw(2)
+    shape = tuple(tensor.shape)
+    return take(tensor, random.normal(shape, tensor.dtype, seed, offset, float(mean), float(std)))
+
+
+@_without_gradient
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+) -> Tensor:
+    """Fill with normally distributed numbers, those outside [a, b] drawn again."""
+    draws = creation.randn(*tensor.shape, dtype=tensor.dtype).numpy() * std + mean
+    outside = (draws < a) | (draws > b)
+    while outside.any():
+        again = creation.randn(int(outside.sum()), dtype=tensor.dtype).numpy() * std + mean
+        draws[outside] = again
+        outside = (draws < a) | (draws > b)
+    fill_from_array(tensor, draws)
+    return tensor
+
+
+@_without_gradient
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one number."""
+    fill_from_array(tensor, np.full(tuple(tensor.shape), val))
+    return tensor
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+@_without_gradient
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with the identity."""
+    if tensor.ndim != 2:
+        raise ValueError("only tensors of 2 dimensions are supported")
+    fill_from_array(tensor, np.eye(*tensor.shape))
+    return tensor
+
+
+@_without_gradient
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Fill with a (semi-)orthogonal matrix of shape [size(0), the rest]."""
+    if tensor.ndim < 2:
+        raise ValueError("only tensors of 2 or more dimensions are supported")
+    rows = tensor.shape[0]
+    flat = creation.randn(rows, tensor.numel() // max(rows, 1), dtype=tensor.dtype).numpy()
+    tall = flat if flat.shape[0] >= flat.shape[1] else flat.T
+    q, r = np.linalg.qr(tall)
+    q = q * np.sign(np.diag(r))
+    matrix = q if flat.shape[0] >= flat.shape[1] else q.T
+    fill_from_array(tensor, gain * matrix.reshape(tuple(tensor.shape)))
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    shape = tuple(tensor.shape)
+    if len(shape) < 2:
+        raise ValueError("fan in and fan out need a tensor of 2 or more dimensions")
+    window = math.prod(shape[2:])
+    return shape[1] * window, shape[0] * window
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform, with variance 2 gain² / (fan in + fan out)."""
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal, with variance 2 gain² / (fan in + fan out)."""
+    std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:  # fmt: skip
+    """Uniform, with variance gain² / fan."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:  # fmt: skip
+    """Normal, with variance gain² / fan."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)

@@ -1,0 +1,417 @@
+"""Module: the base of everything that owns parameters.
+
+A module holds parameters, buffers (tensors that are state but not trained) and other modules.
+Assigning one of them to an attribute registers it, under the attribute's name; the names of a whole
+tree (`layers.0.weight`) are those of its state dictionary and the same as PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..ir import dtypes
+from ..ir.dtypes import DType
+from ..tensor import Parameter, Tensor
+from . import state as states
+from .hooks import Hooks, RemovableHandle, register
+from .parameter import detached, fill_from_array
+
+Self = TypeVar("Self", bound="Module")
+
+
+class Module:
+    """Base of all layers and models: subclass it, assign layers in `__init__`, write `forward`.
+
+    >>> import monograph as mg
+    >>> class Net(mg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = mg.nn.Linear(3, 2)
+    ...
+    ...     def forward(self, x):
+    ...         return self.layer(x)
+    >>> Net()(mg.zeros(5, 3)).shape
+    Size([5, 2])
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent: set[str]
+    _forward_hooks: Hooks
+    _forward_pre_hooks: Hooks
+
+    def __init__(self) -> None:
+        put = super().__setattr__  # the registering __setattr__ needs these to exist
+        put("training", True)
+        put("_parameters", {})
+        put("_buffers", {})
+        put("_modules", {})
+        put("_non_persistent", set())
+        put("_forward_hooks", {})
+        put("_forward_pre_hooks", {})
+
+    # --- calling ---
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; subclasses write this."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward method")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._forward_pre_hooks or self._forward_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+            if with_kwargs:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+            else:
+                changed = hook(self, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook, with_kwargs in list(self._forward_hooks.values()):
+            seen = (self, args, kwargs, result) if with_kwargs else (self, args, result)
+            changed = hook(*seen)
+            if changed is not None:
+                result = changed
+        return result
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, args, output) after each forward; what it returns replaces output."""
+        handle: RemovableHandle = register(self._forward_hooks, hook, prepend, with_kwargs)
+        return handle
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, args) before each forward; what it returns replaces the args."""
+        handle: RemovableHandle = register(self._forward_pre_hooks, hook, prepend, with_kwargs)
+        return handle
+
+    # --- registering ---
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__
+        if isinstance(value, Parameter):
+            self._release(name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._release(name, "_modules")
+            self.register_module(name, value)
+        elif name in held.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(f"{name!r} is a parameter: assign an nn.Parameter or None")
+            self._parameters[name] = None
+        elif name in held.get("_modules", ()):
+            if value is not None:
+                raise TypeError(f"{name!r} is a module: assign an nn.Module or None")
+            self._modules[name] = None
+        elif name in held.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{name!r} is a buffer: assign a Tensor or None")
+            self._buffers[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def _release(self, name: str, kind: str) -> None:
+        """Make the name free for a registration among the members of one kind."""
+        if "_modules" not in self.__dict__:
+            raise AttributeError(
+                f"call super().__init__() before assigning {name!r} in {type(self).__name__}"
+            )
+        keep = self.__dict__[kind]  # a name that is already there keeps its place in the order
+        for held in (self.__dict__, self._parameters, self._buffers, self._modules):
+            if held is not keep:
+                held.pop(name, None)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        held = self.__dict__
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if kind in held and name in held[kind]:
+                return held[kind][name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for held in (self._parameters, self._buffers, self._modules):
+            if name in held:
+                del held[name]  # type: ignore[attr-defined]
+                self._non_persistent.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def _check_name(self, kind: str, name: str, held: Mapping[str, Any]) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"call super().__init__() before registering {name!r}")
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a {kind} must be a string, got {type(name).__name__}")
+        if "." in name or name == "":
+            raise KeyError(f"the name of a {kind} can't be empty or contain '.', got {name!r}")
+        if hasattr(self, name) and name not in held:
+            raise KeyError(f"attribute {name!r} already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter; None reserves the name for a layer that goes without one."""
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"{name!r} must be an nn.Parameter or None, got {type(param).__name__}")
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is state but not trained; if persistent it is in the state_dict."""
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"{name!r} must be a Tensor or None, got {type(tensor).__name__}")
+        self._buffers[name] = tensor
+        self._non_persistent.discard(name)
+        if not persistent:
+            self._non_persistent.add(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a module."""
+        self._check_name("module", name, self._modules)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{name!r} must be an nn.Module or None, got {type(module).__name__}")
+        self._modules[name] = module
+
+    add_module = register_module
+
+    # --- walking ---
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Every module of the tree with its name, this one first; shared ones once."""
+        seen = set() if memo is None else memo
+        if self in seen:
+            return
+        if remove_duplicate:
+            seen.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                inner = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(seen, inner, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """Every module of the tree."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        owners = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
+        seen: set[int] = set()
+        for path, module in owners:
+            for name, member in getattr(module, kind).items():
+                if member is None or id(member) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(member))
+                yield (f"{path}.{name}" if path else name), member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Every parameter of the tree with its name; shared ones once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter of the tree."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Every buffer of the tree with its name."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every buffer of the tree."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path."""
+        found: Any = self
+        for name in target.split(".") if target else ():
+            found = getattr(found, name, None)
+            if not isinstance(found, Module):
+                raise AttributeError(f"{type(self).__name__} has no module {target!r}")
+        return found  # type: ignore[no-any-return]
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path."""
+        path, _, name = target.rpartition(".")
+        found = self.get_submodule(path)._parameters.get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no parameter {target!r}")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path."""
+        path, _, name = target.rpartition(".")
+        found = self.get_submodule(path)._buffers.get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no buffer {target!r}")
+        return found
+
+    def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
+        """Call fn on every module of the tree, children first."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # --- modes, gradients, dtype ---
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Switch the tree to training (dropout drops, batch norm uses the batch) or evaluation."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: Self) -> Self:
+        """Switch the tree to evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Ask for, or stop, gradients of every parameter."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or set them to zero."""
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = parameter.grad.detach().zero_()  # type: ignore[attr-defined]
+
+    def to(self: Self, *args: Any, dtype: DType | None = None, device: Any = None) -> Self:
+        """Convert floating point parameters and buffers (devices: only "cpu" so far)."""
+        for arg in args:
+            if isinstance(arg, DType):
+                dtype = arg
+            elif isinstance(arg, Tensor):
+                dtype = arg.dtype
+            elif not isinstance(arg, bool):
+                device = arg
+        if device is not None and str(device) != "cpu":
+            raise ValueError(f"to: this build has the device 'cpu' only, not {device!r}")
+        return self if dtype is None else self._convert(dtype)
+
+    def _convert(self: Self, dtype: DType) -> Self:
+        if not dtype.is_floating_point:
+            raise TypeError(f"a module converts to floating point dtypes only, got {dtype}")
+        tensors = [*self.parameters(), *self.buffers()]
+        tensors += [p.grad for p in self.parameters() if p.grad is not None]
+        for tensor in tensors:
+            if tensor.is_floating_point() and tensor.dtype is not dtype:
+                fill_from_array(tensor, tensor.numpy(), dtype)
+        return self
+
+    def float(self: Self) -> Self:
+        """Convert floating point parameters and buffers to float32."""
+        return self._convert(dtypes.float32)
+
+    def double(self: Self) -> Self:
+        """Convert floating point parameters and buffers to float64."""
+        return self._convert(dtypes.float64)
+
+    def half(self: Self) -> Self:
+        """Convert floating point parameters and buffers to float16."""
+        return self._convert(dtypes.float16)
+
+    def cpu(self: Self) -> Self:
+        """This module: it is on the CPU."""
+        return self
+
+    # --- state ---
+
+    def _named_state(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Parameters and persistent buffers in the order of the state dictionary."""
+        for path, module in self.named_modules(prefix=prefix, remove_duplicate=False):
+            start = f"{path}." if path else ""
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    yield start + name, parameter
+            for name, buffer in module._buffers.items():
+                if buffer is not None and name not in module._non_persistent:
+                    yield start + name, buffer
+
+    def state_dict(self, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
+        """Every parameter and persistent buffer by name; the tensors share the module's memory."""
+        found: OrderedDict[str, Tensor] = OrderedDict()
+        for name, tensor in self._named_state(prefix.removesuffix(".")):
+            found[name] = tensor if keep_vars else detached(tensor)
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True
+    ) -> states.IncompatibleKeys:
+        """Copy tensors (or NumPy arrays) into the parameters and buffers of the same names."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"state_dict must be a mapping, got {type(state_dict).__name__}")
+        return states.load(type(self).__name__, self._named_state(), state_dict, strict)
+
+    # --- showing ---
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses; layers name their sizes."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = self.extra_repr().split("\n") if self.extra_repr() else []
+        children = [
+            f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()
+        ]
+        name = type(self).__name__
+        if not children and len(lines) <= 1:
+            return f"{name}({''.join(lines)})"
+        body = "\n  ".join(lines + children)
+        return f"{name}(\n  {body}\n)"
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def zeros(*size: int, dtype: DType = dtypes.float32) -> np.ndarray:
+    """Memory for a new parameter or buffer; layers fill it with their initialiser."""
+    return np.zeros(size, dtype.numpy)

@@ -1,0 +1,64 @@
+"""Parameters, and how their contents are replaced.
+
+Optimisers, gradient clipping, initialisers and `load_state_dict` all give a tensor new contents
+without changing what it is: the same storage, the same leaf. The functions here do that for values
+nobody else holds, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import record
+from ..ir import dtypes
+from ..ops.math import detach
+from ..storage import concrete, meta_of
+from ..tensor import Parameter, Tensor, View, from_value
+
+__all__ = ["Parameter", "detached", "fill_from_array", "known", "take"]
+
+
+def known(array: np.ndarray) -> Tensor:
+    """A tensor whose contents are known: nothing is recorded to make it.
+
+    >>> known(np.zeros(2, np.float32)).tolist()
+    [0.0, 0.0]
+    """
+    return from_value(concrete(array, meta_of(array.shape, dtypes.from_numpy(array.dtype))))
+
+
+def take(target: Tensor, result: Tensor) -> Tensor:
+    """Give `target` the value of a fresh `result` that nobody else holds; a leaf stays a leaf."""
+    held = target._value()
+    is_leaf = held.requires_grad and held.tape is None
+    if target._view is not None or result._view is not None or (is_leaf and record.recorder().grad):
+        return target._write(result)
+    value = result._storage.value
+    if is_leaf:
+        value.requires_grad, value.leaf, value.tape = True, held.leaf, None
+    target._storage.write(value)
+    return target
+
+
+def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:
+    """Copy an array into `target`, in the target's dtype unless another is given."""
+    chosen = dtype or target.dtype
+    recorder = record.recorder()
+    before, recorder.grad = recorder.grad, False
+    try:
+        take(target, known(np.array(array, dtype=chosen.numpy, order="C")))
+    finally:
+        recorder.grad = before
+
+
+def detached(source: Tensor) -> Tensor:
+    """`source.detach()`, but recorded only when it is first used."""
+    if source._view is not None:
+        return source.detach()
+    seen = object.__new__(Tensor)
+    seen._storage = source._storage
+    seen._view = View(((detach.operator, ()),), -1, source._storage.value)
+    seen._grad = None
+    return seen

@@ -1,0 +1,204 @@
+"""Optimizer: the base of all optimisers.
+
+An optimiser holds groups of parameters with their settings, and state per parameter. `step` records
+one operator per group, writes its results over the parameters and state, and lets the recording
+run. The settings are read when a step runs, so a schedule changes them without a new program. State
+has its memory from construction, and is seen in `state` once PyTorch's would be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import record
+from ..autograd.modes import enable_grad, no_grad
+from ..ir import dtypes
+from ..nn.parameter import fill_from_array, known
+from ..nn.state import LoadError, array_of
+from ..tensor import Tensor
+
+Group = dict[str, Any]
+
+
+class Pair:
+    """The numbers of a group's entry that is a tuple, as a mapping that stays up to date."""
+
+    __slots__ = ("group", "name")
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.name = name
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.group[self.name][place]
+
+
+def live(group: Group, name: str, place: int | None = None) -> record.Live:
+    """A group's setting (or one number of a tuple) that is read again at every run."""
+    if place is None:
+        return record.Live(group, name)
+    return record.Live(Pair(group, name), place)  # type: ignore[arg-type]
+
+
+def number(value: Any, name: str) -> None:
+    """Check a setting that must not be negative."""
+    if not isinstance(value, Tensor) and not float(value) >= 0.0:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+class Optimizer:
+    """Base of all optimisers: subclasses write `_update` and, if they have state, `_new_state`."""
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("params should be an iterable of tensors or dicts, got one tensor")
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
+        listed = list(params)
+        if not listed:
+            raise ValueError("optimizer got an empty parameter list")
+        for entry in listed if isinstance(listed[0], dict) else [{"params": listed}]:
+            self.add_param_group(entry)
+        # Initial weights are computed now, so that the program of the first step is that of all.
+        if not record.recorder().hold:
+            record.flush("optimizer construction")
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add parameters with settings of their own; settings not given are the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
+        given = param_group["params"]
+        param_group["params"] = [given] if isinstance(given, Tensor) else list(given)
+        params = [entry[1] if isinstance(entry, tuple) else entry for entry in param_group["params"]]
+        param_group["params"] = params
+        self._check_params(params)
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        self.param_groups.append(param_group)
+        for p in params:
+            self._reserved[p] = self._new_state(p, param_group)
+
+    def _check_params(self, params: list[Tensor]) -> None:
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, got {type(p).__name__}")
+            if not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        held = {id(p) for group in self.param_groups for p in group["params"]}
+        ids = [id(p) for p in params]
+        if len(set(ids)) != len(ids):
+            raise ValueError("a parameter group has a parameter twice")
+        if held & set(ids):
+            raise ValueError("some parameters appear in more than one parameter group")
+
+    # --- what subclasses write ---
+
+    def _new_state(self, p: Tensor, group: Group) -> dict[str, Any]:
+        """The state of a parameter before its first step."""
+        return {}
+
+    def _update(self, group: Group, params: list[Tensor]) -> None:
+        """Record the update of those parameters of a group that have gradients."""
+        raise NotImplementedError
+
+    def _state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
+        """The state of a parameter, visible from now on."""
+        held = self.state[p]
+        if not held:
+            held.update(self._reserved.pop(p, None) or self._new_state(p, group))
+        return held
+
+    # --- stepping ---
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p.grad is not None]
+                if params:
+                    self._update(group, params)
+        if not record.recorder().hold:
+            record.flush("optimizer step")
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or set them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach().zero_()
+
+    # --- state ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and groups in PyTorch's format: parameters are named by their number."""
+        place = {p: n for n, p in enumerate(self._all_params())}
+        groups, start = [], 0
+        for group in self.param_groups:
+            packed = {name: value for name, value in group.items() if name != "params"}
+            packed["params"] = list(range(start, start + len(group["params"])))
+            start += len(group["params"])
+            groups.append(packed)
+        state = {place[p]: dict(held) for p, held in self.state.items() if p in place and held}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Copy state and settings from what `state_dict` of such an optimiser returned."""
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise LoadError("loaded state dict has a different number of parameter groups")
+        sizes = zip(self.param_groups, saved, strict=True)
+        if any(len(own["params"]) != len(given["params"]) for own, given in sizes):
+            raise LoadError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
+        numbers = [n for given in saved for n in given["params"]]
+        owner = {p: group for group in self.param_groups for p in group["params"]}
+        for n, p in zip(numbers, self._all_params(), strict=True):
+            if n in state_dict["state"]:
+                self._load_param(p, owner[p], state_dict["state"][n])
+        for own, given in zip(self.param_groups, saved, strict=True):
+            own.update({name: value for name, value in given.items() if name != "params"})
+
+    def _load_param(self, p: Tensor, group: Group, saved: Mapping[str, Any]) -> None:
+        held = self._state_of(p, group)
+        for name, value in saved.items():
+            if not hasattr(value, "shape"):
+                held[name] = value
+                continue
+            array = array_of(value)
+            place = held.get(name)
+            if isinstance(place, Tensor) and tuple(place.shape) == array.shape:
+                fill_from_array(place, array)
+            else:
+                held[name] = known(np.array(array))
+
+    def _all_params(self) -> Iterator[Tensor]:
+        for group in self.param_groups:
+            yield from group["params"]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for n, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {n}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def zeros_of(p: Tensor, shape: Iterable[int] | None = None, dtype: Any = None) -> Tensor:
+    """State of zeros, whose memory exists."""
+    chosen: dtypes.DType = dtype or p.dtype
+    return known(np.zeros(tuple(p.shape) if shape is None else tuple(shape), chosen.numpy))

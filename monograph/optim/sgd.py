@@ -1,0 +1,78 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..nn.parameter import take
+from ..ops.update import sgd_update
+from ..tensor import Tensor
+from .optimizer import Group, Optimizer, live, number, zeros_of
+
+
+class _FirstStep:
+    """A group's dampening as the first step sees it: none, since momentum starts undampened."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.over = False
+
+    def __getitem__(self, name: str) -> Any:
+        return self.group[name] if self.over else 0.0
+
+
+class SGD(Optimizer):
+    """p ← p - lr · velocity, where velocity ← momentum · velocity + (1 - dampening) · gradient.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.SGD([p], lr=0.5)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.tolist()
+    [0.0]
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        number(lr, "learning rate")
+        number(momentum, "momentum value")
+        number(weight_decay, "weight_decay value")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: Group) -> dict[str, Any]:
+        return {"momentum_buffer": zeros_of(p)} if group["momentum"] else {}
+
+    def _update(self, group: Group, params: list[Tensor]) -> None:
+        if not group["momentum"]:
+            self._record(group, params, group)
+            return
+        fresh = [p for p in params if not self.state[p]] if group["dampening"] else []
+        going = [p for p in params if not any(p is q for q in fresh)]
+        if going:
+            self._record(group, going, group)
+        if fresh:
+            first = _FirstStep(group)
+            self._record(group, fresh, first)
+            first.over = True
+
+    def _record(self, group: Group, params: list[Tensor], dampening: Any) -> None:
+        moving = group["momentum"] != 0
+        buffers = [self._state_of(p, group)["momentum_buffer"] for p in params] if moving else []
+        results = sgd_update(
+            params, [p.grad for p in params], buffers, live(group, "lr"), live(group, "momentum"),
+            live(dampening, "dampening"), live(group, "weight_decay"), bool(group["nesterov"]),
+            bool(group["maximize"]),
+        )  # fmt: skip
+        targets = params + buffers
+        for target, new in zip(targets, results if len(targets) > 1 else [results], strict=True):
+            take(target, new)

@@ -1,0 +1,224 @@
+"""Every layer against PyTorch's: names of the state, forward, and gradients of input and weights."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape)
+
+
+def integers(high, *shape):
+    return RNG.integers(0, high, shape)
+
+
+# (layer's name, arguments, keyword arguments, inputs)
+LAYERS = [
+    ("Linear", (5, 3), {}, [normal(4, 5)]),
+    ("Linear", (5, 3), {"bias": False}, [normal(2, 4, 5)]),
+    ("Identity", (), {}, [normal(3)]),
+    ("Flatten", (), {}, [normal(2, 3, 4)]),
+    ("Flatten", (0, 1), {}, [normal(2, 3, 4)]),
+    ("Conv1d", (4, 6, 3), {"stride": 2, "padding": 1, "groups": 2}, [normal(2, 4, 9)]),
+    ("Conv1d", (2, 3, 3), {}, [normal(2, 7)]),
+    ("Conv2d", (3, 4, 3), {"padding": 1}, [normal(2, 3, 6, 5)]),
+    ("Conv2d", (4, 4, (3, 1)), {"groups": 4, "dilation": (2, 1)}, [normal(2, 4, 7, 5)]),
+    ("Conv2d", (3, 2, 3), {"padding": "same", "bias": False}, [normal(1, 3, 5, 5)]),
+    ("Conv2d", (3, 2, 2), {"stride": (2, 1), "padding": "valid"}, [normal(1, 3, 6, 5)]),
+    ("Conv3d", (2, 3, 2), {"stride": 2}, [normal(1, 2, 4, 5, 6)]),
+    ("BatchNorm1d", (3,), {}, [normal(5, 3)]),
+    ("BatchNorm1d", (3,), {"affine": False}, [normal(5, 3, 4)]),
+    ("BatchNorm2d", (3,), {"momentum": 0.3, "eps": 1e-3}, [normal(4, 3, 2, 2)]),
+    ("BatchNorm2d", (3,), {"momentum": None}, [normal(4, 3, 2, 2)]),
+    ("BatchNorm2d", (3,), {"track_running_stats": False}, [normal(4, 3, 2, 2)]),
+    ("BatchNorm3d", (2,), {}, [normal(2, 2, 2, 3, 2)]),
+    ("LayerNorm", (6,), {}, [normal(2, 3, 6)]),
+    ("LayerNorm", ((3, 6),), {"eps": 1e-3}, [normal(2, 3, 6)]),
+    ("LayerNorm", (6,), {"bias": False}, [normal(2, 6)]),
+    ("LayerNorm", (6,), {"elementwise_affine": False}, [normal(2, 6)]),
+    ("Embedding", (7, 3), {}, [integers(7, 4, 2)]),
+    ("Embedding", (7, 3), {"padding_idx": 2}, [integers(7, 4, 5)]),
+    ("Embedding", (7, 3), {"padding_idx": -1}, [integers(7, 9)]),
+    ("Dropout", (0.0,), {}, [normal(3, 3)]),
+    ("ReLU", (), {}, [normal(3, 4)]),
+    ("GELU", (), {}, [normal(3, 4)]),
+    ("GELU", ("tanh",), {}, [normal(3, 4)]),
+    ("Tanh", (), {}, [normal(3, 4)]),
+    ("Sigmoid", (), {}, [normal(3, 4)]),
+    ("SiLU", (), {}, [normal(3, 4)]),
+    ("LeakyReLU", (0.2,), {}, [normal(3, 4)]),
+    ("Softmax", (-1,), {}, [normal(3, 4)]),
+    ("Softmax", (0,), {}, [normal(3, 4)]),
+    ("LogSoftmax", (1,), {}, [normal(3, 4)]),
+    ("MaxPool1d", (3,), {"stride": 2, "padding": 1}, [normal(2, 3, 9)]),
+    ("MaxPool2d", (2,), {}, [normal(2, 3, 6, 7)]),
+    ("MaxPool2d", (2,), {}, [normal(3, 6, 4)]),
+    ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, [normal(2, 3, 6, 7)]),
+    ("MaxPool2d", (2,), {"dilation": 2, "stride": 1}, [normal(1, 2, 5, 5)]),
+    ("MaxPool3d", (2,), {}, [normal(1, 2, 4, 4, 4)]),
+    ("AvgPool1d", (2,), {}, [normal(2, 3, 8)]),
+    ("AvgPool2d", (3,), {"stride": 2, "padding": 1}, [normal(2, 3, 7, 6)]),
+    ("AvgPool2d", (3,), {"padding": 1, "count_include_pad": False}, [normal(2, 3, 7, 6)]),
+    ("AvgPool2d", (2,), {"ceil_mode": True}, [normal(2, 3, 5, 7)]),
+    ("AvgPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, [normal(1, 2, 6, 8)]),
+    (
+        "AvgPool2d", (3, 2, 1, True), {"count_include_pad": False}, [normal(1, 2, 6, 8)],
+    ),
+    ("AvgPool3d", (2,), {}, [normal(1, 2, 4, 4, 4)]),
+    ("AdaptiveAvgPool1d", (2,), {}, [normal(2, 3, 8)]),
+    ("AdaptiveAvgPool2d", (1,), {}, [normal(2, 3, 5, 7)]),
+    ("AdaptiveAvgPool2d", ((2, 3),), {}, [normal(2, 3, 4, 6)]),
+    ("AdaptiveAvgPool2d", ((None, 3),), {}, [normal(2, 3, 4, 6)]),
+    ("AdaptiveAvgPool3d", (2,), {}, [normal(1, 2, 4, 4, 2)]),
+    ("MSELoss", (), {}, [normal(3, 4), normal(3, 4)]),
+    ("MSELoss", (), {"reduction": "none"}, [normal(3, 4), normal(3, 4)]),
+    ("L1Loss", (), {"reduction": "sum"}, [normal(3, 4), normal(3, 4)]),
+    ("NLLLoss", (), {}, [normal(5, 4), integers(4, 5)]),
+    ("NLLLoss", (), {"ignore_index": 1}, [normal(9, 4), integers(4, 9)]),
+    ("NLLLoss", (), {"reduction": "none"}, [normal(2, 4, 3), integers(4, 2, 3)]),
+    ("CrossEntropyLoss", (), {}, [normal(5, 4), integers(4, 5)]),
+    ("CrossEntropyLoss", (), {"reduction": "none"}, [normal(2, 4, 3), integers(4, 2, 3)]),
+    ("CrossEntropyLoss", (), {"reduction": "sum", "ignore_index": 2}, [normal(9, 4), integers(4, 9)]),
+    ("CrossEntropyLoss", (), {"label_smoothing": 0.1}, [normal(5, 4), integers(4, 5)]),
+    (
+        "CrossEntropyLoss", (), {"label_smoothing": 0.1, "ignore_index": 0},
+        [normal(2, 4, 5), integers(4, 2, 5)],
+    ),
+    ("CrossEntropyLoss", (), {}, [normal(5, 4), np.abs(normal(5, 4))]),
+    ("CrossEntropyLoss", (), {"label_smoothing": 0.2}, [normal(2, 4, 3), np.abs(normal(2, 4, 3))]),
+    ("CrossEntropyLoss", (), {}, [normal(4), np.array(2)]),
+]  # fmt: skip
+
+
+def title(case):
+    name, args, kwargs, _ = case
+    return "-".join([name, *map(str, args), *[f"{k}={v}" for k, v in kwargs.items()]])
+
+
+def pair(case):
+    """(PyTorch's layer, ours) with the same weights, in float64."""
+    name, args, kwargs, _ = case
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, name)(*args, **kwargs).double()
+    for p in theirs.parameters():
+        torch.nn.init.normal_(p)
+    ours = getattr(mg.nn, name)(*args, **kwargs).double()
+    ours.load_state_dict({key: t.numpy().copy() for key, t in theirs.state_dict().items()})
+    return theirs, ours
+
+
+def call(layer, inputs, make):
+    """(output, tensors of the inputs) with gradients asked for where the input is a float."""
+    tensors = [make(np.array(x)) for x in inputs]
+    for x in tensors:
+        if x.is_floating_point():
+            x.requires_grad_()
+    return layer(*tensors), tensors
+
+
+def close(found, wanted, what=""):
+    wanted = wanted.detach().numpy()
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-7, atol=1e-10, err_msg=what)
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=title)
+def test_layer(case):
+    theirs, ours = pair(case)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    wanted, their_inputs = call(theirs, case[3], torch.from_numpy)
+    found, our_inputs = call(ours, case[3], mg.tensor)
+    assert tuple(found.shape) == tuple(wanted.shape)
+    close(found, wanted)
+    weights = RNG.normal(size=tuple(wanted.shape))
+    (wanted * torch.from_numpy(np.array(weights))).sum().backward()
+    (found * mg.tensor(np.array(weights))).sum().backward()
+    for x, y in zip(our_inputs, their_inputs, strict=True):
+        if y.grad is not None:
+            close(x.grad, y.grad, "gradient of an input")
+    for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        close(p.grad, q.grad, f"gradient of {name}")
+    for (name, b), c in zip(ours.named_buffers(), theirs.buffers(), strict=True):
+        close(b, c, f"buffer {name} after the call")
+
+
+STATEFUL = [case for case in LAYERS if case[0].startswith("BatchNorm")]
+
+
+@pytest.mark.parametrize("case", STATEFUL, ids=title)
+def test_batch_norm_over_several_batches_and_in_evaluation(case):
+    theirs, ours = pair(case)
+    for _ in range(3):
+        x = RNG.normal(size=case[3][0].shape)
+        close(ours(mg.tensor(x)), theirs(torch.from_numpy(x)))
+    theirs.eval(), ours.eval()
+    for name, t in theirs.state_dict().items():
+        close(ours.state_dict()[name], t, name)
+    x = case[3][0]
+    close(ours(mg.tensor(x)), theirs(torch.from_numpy(x)))
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=title)
+def test_repr(case):
+    name, args, kwargs, _ = case
+    ours = repr(getattr(mg.nn, name)(*args, **kwargs))
+    theirs = repr(getattr(torch.nn, name)(*args, **kwargs))
+    if name == "LayerNorm" and "bias" not in theirs:  # older versions do not show it
+        ours = ours.replace(", bias=True", "").replace(", bias=False", "")
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", ["NLLLoss", "CrossEntropyLoss"])
+def test_weighted_classes(name, reduction):
+    x, y, weight = normal(6, 4), integers(4, 6), np.abs(normal(4))
+    kwargs = {"reduction": reduction, "ignore_index": 3}
+    theirs = getattr(torch.nn, name)(weight=torch.from_numpy(weight), **kwargs)
+    ours = getattr(mg.nn, name)(weight=mg.tensor(weight), **kwargs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    close(ours(mg.tensor(x), mg.tensor(y)), theirs(torch.from_numpy(x), torch.from_numpy(y)))
+
+
+def test_smoothed_and_weighted_classes():
+    x, y, weight = normal(6, 4), integers(4, 6), np.abs(normal(4))
+    theirs = torch.nn.CrossEntropyLoss(torch.from_numpy(weight), label_smoothing=0.3)
+    ours = mg.nn.CrossEntropyLoss(mg.tensor(weight), label_smoothing=0.3)
+    close(ours(mg.tensor(x), mg.tensor(y)), theirs(torch.from_numpy(x), torch.from_numpy(y)))
+
+
+@pytest.mark.parametrize("name", ["ReLU", "SiLU", "LeakyReLU"])
+def test_in_place_activations_write_over_their_input(name):
+    x = normal(3, 4)
+    results = []
+    for nn, make in ((torch.nn, torch.from_numpy), (mg.nn, mg.tensor)):
+        leaf = make(x.copy()).requires_grad_()
+        hidden = leaf * 2.0
+        out = getattr(nn, name)(inplace=True)(hidden)
+        (hidden * out).sum().backward()
+        results.append((hidden.detach().numpy(), leaf.grad.numpy()))
+    for wanted, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda nn: nn.Conv2d(3, 4, 3, groups=2), "divisible"),
+        (lambda nn: nn.Dropout(1.5), "between 0 and 1"),
+        (lambda nn: nn.Embedding(3, 2, padding_idx=5), "padding_idx"),
+        (lambda nn: nn.Conv2d(1, 1, 3, padding="same", stride=2), "same"),
+        (lambda nn: nn.Conv2d(1, 1, 3, padding="full"), "padding"),
+        (lambda nn: nn.MSELoss(reduction="median"), "reduction"),
+        (lambda nn: nn.BatchNorm2d(3)(mg.zeros(2, 3)), "4D"),
+        (lambda nn: nn.Linear(3, 2)(mg.zeros(4, 5)), "linear"),
+        (lambda nn: nn.MaxPool2d(2)(mg.zeros(4, 5)), "max_pool2d"),
+        (lambda nn: nn.BatchNorm1d(3)(mg.zeros(1, 3)), "more than one value"),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises((ValueError, RuntimeError), match=message):
+        make(mg.nn)
