@@ -287,6 +287,8 @@ def _adopt(recorder: Recorder, value: Value) -> None:
     record = value.record
     fresh = append(recorder, record)
     at = fresh[value.index].position
+    if value.epoch == recorder.epoch and value.position >= 0:
+        recorder.results[value.position] = fresh[value.index]  # nobody holds the old place now
     value.epoch = recorder.epoch
     value.position = at
     recorder.results[at] = value
@@ -308,11 +310,14 @@ def record_tape(root: Value) -> None:
         seen.add(id(value))
         stack.append((value, True))
         stack.extend((v, False) for v in value.tape.inputs if isinstance(v, Value))
+    moved: set[int] = set()
     for value in order:
         pending = value.epoch == recorder.epoch and value.position >= 0
-        if not pending:
+        # What was recorded on a value while that was data must follow it into its history.
+        if not pending or any(id(v) in moved for v in value.tape.inputs):
             value.record = value.tape
             _adopt(recorder, value)
+            moved.add(id(value))
 
 
 def _foreign(operator: Operator, given: Any) -> Any:

@@ -168,10 +168,12 @@ class Tensor:
 
     def _write(self, new: Tensor) -> Tensor:
         """Replace the contents by `new`, of the same shape; the base and all views see it."""
-        here = self._value()
-        if here.requires_grad and here.tape is None and record.recorder().grad:
+        here, base = self._value(), self._storage.value
+        is_leaf = here.tape is None or (base.requires_grad and base.tape is None)
+        if here.requires_grad and is_leaf and record.recorder().grad:
             raise errors.GradientError(
-                "a leaf tensor that requires grad is being used in an in-place operation"
+                "a leaf tensor that requires grad (or a view of one) is being used in an in-place "
+                "operation; write within no_grad()"
             )
         target = new
         if self._view is not None:

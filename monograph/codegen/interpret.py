@@ -40,7 +40,8 @@ POINTS = 1 << 20  # points of a stage that are evaluated at once
 def run(kernel: Kernel, arguments: list[Array]) -> None:
     """Execute a kernel on flat arrays, one for each argument.
 
-    >>> from .kernel import BufferUse
+    >>> from monograph.codegen.kernel import BufferUse
+    >>> from monograph.ir.index import Var
     >>> i = Var("i", 3)
     >>> uses = tuple(BufferUse(dtypes.float32, 3, role) for role in ("in", "out"))
     >>> x = Load(dtypes.float32, 0, i)

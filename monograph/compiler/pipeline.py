@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import statistics
+from .. import backends, statistics
 from ..config import config
 from ..ir import reference
 from ..ir.node import Buffer, Node, interning
@@ -135,9 +135,7 @@ def compile_recording(recording: Recording, backend: str) -> Executable:
             made.graph = Expansion(recording).run()
         if backend == "reference":
             return Interpreted(made.graph, recording.wanted, recording.writes)
-        from ..backends.cpu import backend as cpu
-
-        return compile_for(made, cpu)
+        return compile_for(made, backends.load(backend))
 
 
 def compile_for(made: Compilation, backend: Any) -> Executable:

@@ -124,7 +124,7 @@ def promote_number(a: DType, number: type) -> DType:
     >>> promote_number(int64, float)
     monograph.float32
     """
-    kind = _NUMBER_KIND[number]
+    kind = _kind_of(number)
     if kind <= a.kind:
         return a
     return of_number(number)
@@ -132,4 +132,11 @@ def promote_number(a: DType, number: type) -> DType:
 
 def of_number(number: type) -> DType:
     """The dtype that a lone Python number has: bool, int64, or float32."""
-    return (bool_, int64, float32)[_NUMBER_KIND[number]]
+    return (bool_, int64, float32)[_kind_of(number)]
+
+
+def _kind_of(number: type) -> Kind:
+    found = _NUMBER_KIND.get(number)
+    if found is None:
+        raise TypeError(f"expected a tensor or a number, got {number.__name__}")
+    return found

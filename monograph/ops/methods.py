@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..tensor import Tensor, tensor
@@ -52,7 +53,7 @@ def split(x: Tensor, size: int | list[int], dim: int = 0) -> tuple[Tensor, ...]:
     else:
         sizes = list(size)
         if sum(sizes) != extent:
-            raise ValueError(f"split: sizes {sizes} do not add up to {extent}")
+            raise errors.OperandError(f"split: sizes {sizes} do not add up to {extent}")
     starts = [sum(sizes[:n]) for n in range(len(sizes))]
     return tuple([shape.narrow(x, dim, s, n) for s, n in zip(starts, sizes, strict=True)])
 
@@ -76,7 +77,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
 def pad(x: Tensor, pads: Any, mode: str = "constant", value: float = 0.0) -> Tensor:
     """x with `value` around it; pads are (before, after) pairs from the last axis on."""
     if mode != "constant":
-        raise ValueError(f"pad: only mode 'constant' is supported, got {mode!r}")
+        raise errors.OperandError(f"pad: only mode 'constant' is supported, got {mode!r}")
     return shape.pad_constant(x, tuple(pads), float(value or 0.0))
 
 
@@ -107,7 +108,7 @@ def to(x: Tensor, *args: Any, dtype: DType | None = None, device: Any = None, **
         elif isinstance(arg, Tensor):
             dtype = arg.dtype
         elif str(arg) != "cpu":
-            raise ValueError(f"to: this build has the device 'cpu' only, not {arg!r}")
+            raise errors.OperandError(f"to: this build has the device 'cpu' only, not {arg!r}")
     return x if dtype is None else _converted(x, dtype)
 
 
@@ -133,7 +134,7 @@ def _place(part: Any) -> Any:
         return None
     if isinstance(part, slice):
         if part.step is not None and int(part.step) <= 0:
-            raise ValueError("a slice's step must be positive")
+            raise errors.OperandError("a slice's step must be positive")
         ends = [None if v is None else int(v) for v in (part.start, part.stop, part.step)]
         return tuple(ends)
     if isinstance(part, Tensor) and part.ndim:
@@ -218,7 +219,7 @@ def arange(start: float, end: float | None = None, step: float = 1, dtype: Any =
     kind = float if any(isinstance(v, float) for v in (start, end, step)) else int
     length = -int((start - end) // step) if step else 0
     if step == 0:
-        raise ValueError("arange: step must not be zero")
+        raise errors.OperandError("arange: step must not be zero")
     result: Tensor = shape.arange_of(
         length if length > 0 else 0, kind(start), kind(step), dtype or dtypes.of_number(kind)
     )
@@ -281,7 +282,7 @@ _OPERANDS = (Tensor, int, float, np.generic)
 
 def _compare(function: Callable[..., Any]) -> Callable[..., Any]:
     def compare(x: Tensor, other: Any) -> Any:
-        # Anything else (None, a string) is simply not equal, as Python has it.
+        # Anything else (None, a string) is not equal and has no order, as Python has it.
         return function(x, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     return compare
@@ -327,9 +328,7 @@ def _attach() -> None:
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", lambda a, b, call=function: call(b, a))
         setattr(Tensor, f"__i{name}__", lambda a, b, call=_in_place(function): call(a, b))
-    for name in ("lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", getattr(math, name))
-    for name in ("eq", "ne"):
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__{name}__", _compare(getattr(math, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[attr-defined]
     Tensor.__abs__ = lambda x: math.abs(x)  # type: ignore[attr-defined]
