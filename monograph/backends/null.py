@@ -1,46 +1,69 @@
 """The backend that runs nothing: it compiles for a GPU that need not be there.
 
-Kernels become machine code for the named compute capability, memory is a counter, launches are
-counted. So everything up to the launch is tested on any machine.
+Any program is compiled as for CUDA: contractions that cuBLASLt would take become calls, all else
+becomes Triton text, and `NullExecutable.compile` makes machine code of it on request. Running a
+program counts its launches and returns zeros of the right shape and dtype; what a program would
+overwrite in place keeps its contents. So everything up to the launch is tested on any machine.
+
+>>> import monograph as mg
+>>> with mg.config.override(backend="null"):
+...     (mg.ones(2, 3) + 1).numpy()
+array([[0., 0., 0.],
+       [0., 0., 0.]], dtype=float32)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
-from ..codegen.kernel import Kernel
-from ..codegen.triton import TritonKernel, emit
+import numpy as np
+
+from .. import statistics
 from .cuda.compile import HOPPER, CompiledKernel, compile_kernel
+from .cuda.matmul import accepts
+from .cuda.program import CallList, make_calls
 
-_ALIGNMENT = 256
+__all__ = ["NullExecutable", "accepts", "build", "workspace"]
 
 
-@dataclass(frozen=True)
+def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> dict[str, int]:
+    """Nothing runs, so no call needs any."""
+    return {}
+
+
 class NullExecutable:
-    """A kernel as text and as machine code, with what combines its partials after it."""
+    """A planned program with the text of all its kernels."""
 
-    text: TritonKernel
-    compiled: tuple[CompiledKernel, ...]
+    def __init__(self, made: Any) -> None:
+        self.compilation = made
+        self.outputs: tuple[int, ...] = made.recording.wanted
+        self.writes: tuple[tuple[int, int], ...] = made.recording.writes
+        self.calls: CallList = make_calls(made)
+
+    def run(self, leaves: Sequence[Any], slots: Sequence[Any]) -> list[tuple[Any, Any, int]]:
+        """Zeros, apart from results that take the place of a leaf: those are the leaf."""
+        statistics.counters.launches += self.calls.launches
+        replaced = dict(self.writes)
+        outcomes: list[tuple[Any, Any, int]] = []
+        for position, node in zip(self.outputs, self.compilation.graph, strict=True):
+            leaf = replaced.get(position)
+            if leaf is None:
+                outcomes.append((np.zeros(node.shape, node.dtype.numpy), None, 0))
+            else:
+                old = leaves[leaf]
+                outcomes.append((old.data, old.block, old.address))
+        return outcomes
+
+    def compile(self, capability: int = HOPPER) -> dict[str, CompiledKernel]:
+        """Machine code of every kernel and of what combines its partials, by name."""
+        compiled: dict[str, CompiledKernel] = {}
+        for text in self.calls.texts.values():
+            for function in (text, *text.combine):
+                compiled[function.name] = compile_kernel(function, capability)
+        return compiled
 
 
-class NullBackend:
-    """Compile and plan, but do not run."""
-
-    def __init__(self, capability: int = HOPPER) -> None:
-        self.capability = capability
-        self.allocated = 0
-        self.launches = 0
-
-    def compile(self, kernel: Kernel) -> NullExecutable:
-        text = emit(kernel)
-        functions = (text, *text.combine)
-        return NullExecutable(text, tuple(compile_kernel(f, self.capability) for f in functions))
-
-    def allocate(self, nbytes: int) -> int:
-        """An address that nothing lies at."""
-        address = _ALIGNMENT + self.allocated
-        self.allocated += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        return address
-
-    def launch(self, executable: NullExecutable) -> None:
-        self.launches += len(executable.compiled)
+def build(made: Any) -> NullExecutable:
+    """Emit the text of all kernels of a planned program."""
+    return NullExecutable(made)

@@ -70,17 +70,19 @@ class Fusion:
     home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
     above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
     nodes: list[Node] = field(default_factory=list)
+    sizes: dict[int, int] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)  # ids of inlined kinds that are kept in memory
 
     def run(self) -> list[Unit]:
         """The units, in an order that respects their dependencies."""
         self.nodes = ancestors(self.outputs)
+        self.sizes = {node.id: node.size for node in self.nodes}
         self._keep_required()
         self._keep_shared()
         for node in self.nodes:
             if self.is_anchor(node):
                 self._assign(node)
-        return self._sorted()
+        return self.sorted_units()
 
     # --- what is kept in memory ---
 
@@ -193,9 +195,13 @@ class Fusion:
 
     def _candidates(self, node: Node) -> list[Unit]:
         """Units that touch the same arrays, the latest first."""
-        near = self._touched(node)
+        near = self._shared(node)
         found = [u for u in self.units if u.frame is not None and not near.isdisjoint(u.touches)]
         return found[::-1]
+
+    def _shared(self, node: Node) -> set[int]:
+        """Arrays that make it worth sharing a pass: not single numbers."""
+        return {n for n in self._touched(node) if self.sizes[n] > 1}
 
     def _touched(self, node: Node) -> set[int]:
         """Arrays next to a node: what its body reads, by a walk that ignores coordinates."""
@@ -246,7 +252,7 @@ class Fusion:
         }  # fmt: skip
         lists[form].append(node)
         unit.flexible = unit.flexible and form == "root"
-        unit.touches |= self._touched(node) | {node.id}
+        unit.touches |= self._shared(node) | {node.id}
         self.home[node.id] = unit
         self._depend(unit, needs)
 
@@ -333,9 +339,25 @@ class Fusion:
             return place[0] == frame.place(source, self.layouts)
         return False
 
+    def absorb(self, unit: Unit, others: Sequence[Unit]) -> None:
+        """Let one unit stand for several that do not depend on one another."""
+        mask = 0
+        for other in others:
+            mask |= 1 << other.number
+            for anchor in other.anchors:
+                self.home[anchor.id] = unit
+            unit.roots += other.roots
+            self.units.remove(other)
+        needs = {n for o in others for n in _bits(self.above[o.number])}
+        bit = 1 << unit.number
+        for n, held in enumerate(self.above):
+            if held & mask:
+                self.above[n] = held | bit
+        self._depend(unit, needs)
+
     # --- order ---
 
-    def _sorted(self) -> list[Unit]:
+    def sorted_units(self) -> list[Unit]:
         """Units by how many units they depend on, which is a topological order."""
         return sorted(self.units, key=lambda u: (self.above[u.number].bit_count(), u.number))
 
@@ -359,6 +381,10 @@ def operands(call: LibraryCall) -> list[Node]:
     if isinstance(call, MatmulCall):
         return [call.a.base, call.b.base]
     return [n for n in (call.source, call.weights, call.target) if n is not call.node]
+
+
+def _bits(mask: int) -> list[int]:
+    return [n for n in range(mask.bit_length()) if mask >> n & 1]
 
 
 def _effort(node: Node) -> int:

@@ -30,8 +30,14 @@ class Lowered:
 
     kernel: k.Kernel
     arguments: list[Node | str]
-    workspace: dict[str, int] = field(default_factory=dict)  # name → elements
-    unit: Unit | None = None
+
+    def pairs(self) -> list[tuple[k.BufferUse, Node | str]]:
+        """Every argument with how it is used; a segmented buffer stands for several arguments."""
+        uses = []
+        for use in self.kernel.buffers:
+            several = self.kernel.segments and not use.shared
+            uses += [use] * (len(self.kernel.segments) if several else 1)
+        return list(zip(uses, self.arguments, strict=True))
 
 
 @dataclass
@@ -45,7 +51,6 @@ class Lowering:
     arguments: list[Node | str] = field(default_factory=list)
     numbers: dict[object, int] = field(default_factory=dict)
     results: dict[int, int] = field(default_factory=dict)  # reduction id → accumulator
-    workspace: dict[str, int] = field(default_factory=dict)
     by_id: dict[int, Node] = field(default_factory=dict)
 
     @property
@@ -116,8 +121,6 @@ class Lowering:
 
     def scratch(self, name: str, use: k.BufferUse) -> int:
         """The argument number of new scratch memory."""
-        if use.role == PARTIALS:
-            self.workspace[name] = use.elements
         return self._new(name, use)
 
     def _number_of_id(self, node_id: int) -> int:
@@ -131,7 +134,7 @@ class Lowering:
     ) -> Lowered:
         schedule = k.Schedule(None, None, parallel, chunks)
         made = k.Kernel("", outer, tuple(stages), tuple(self.uses), schedule)
-        return Lowered(made, self.arguments, self.workspace, self.unit)
+        return Lowered(made, self.arguments)
 
     # --- scatter ---
 

@@ -29,6 +29,7 @@ from .lower import Lowered, Lowering
 from .plan import Plan, Planner, step_of
 from .recording import Expansion, Recording
 from .schedule import finish
+from .segments import join
 from .simplify import simplify
 
 Outcome = tuple[np.ndarray | None, Any, int]  # array or None, block or None, address
@@ -153,6 +154,7 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         made.units = fusion.run()
     with made.step("lower"):
         made.lowered = lower_units(fusion, made.units, outputs)
+        made.units = join(fusion, made.units, made.lowered)
     with made.step("plan"):
         made.plan = _plan(made, fusion, outputs, backend)
     with made.step("emit"):

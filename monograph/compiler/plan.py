@@ -124,7 +124,7 @@ class Planner:
     def run(self, units: Sequence[Unit]) -> Plan:
         """The plan for these units."""
         in_place = self._order_writes(units)
-        self.order = self.fusion._sorted()
+        self.order = self.fusion.sorted_units()
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
@@ -170,6 +170,8 @@ class Planner:
         if unit.library is not None or unit.scatter is not None:
             return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
         lowered = self.lowered[unit.number]
+        if lowered.kernel.segments:
+            return True
         targets = [n for n, a in enumerate(lowered.arguments) if a is node]
         sources = [
             n for n, a in enumerate(lowered.arguments)
@@ -212,7 +214,7 @@ class Planner:
             return self.workspaces[unit.number]
         lowered = self.lowered[unit.number]
         sizes = {}
-        for use, what in zip(lowered.kernel.buffers, lowered.arguments, strict=True):
+        for use, what in lowered.pairs():
             if isinstance(what, str) and use.role == "partials":
                 sizes[what] = use.elements * use.dtype.itemsize
         return sizes
@@ -232,7 +234,7 @@ class Planner:
         if unit.library is None:
             lowered = self.lowered[unit.number]
             arguments = []
-            for use, what in zip(lowered.kernel.buffers, lowered.arguments, strict=True):
+            for use, what in lowered.pairs():
                 if use.role == "row":
                     continue
                 if isinstance(what, str):

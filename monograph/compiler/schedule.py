@@ -15,6 +15,7 @@ from ..ir import index
 from ..ir.index import Condition, Expr, Guard, Var
 from .lower import children, postorder, stage_values
 
+COLUMN = "l"  # the name of a scatter's column axis
 PARALLEL_WORK = 16384  # element operations below which one thread is faster than several
 
 
@@ -161,9 +162,13 @@ def _merge(kernel: k.Kernel, first: Var, second: Var) -> k.Kernel:
 def _schedule(kernel: k.Kernel) -> k.Schedule:
     inner = _common_last_axis(kernel)
     outer = kernel.outer[-1] if kernel.outer else None
+    if any(use.role == "inout" for use in kernel.buffers):
+        # Rows are added one after the other: lanes may only run along columns.
+        vector = inner if inner is not None and inner.name == COLUMN else None
+        return k.Schedule(vector, None, _work(kernel) >= PARALLEL_WORK, 1)
     vector = _vector_axis(kernel, inner, outer)
     work = _work(kernel)
-    unroll = _unroll(kernel, vector)
+    unroll = _unroll(kernel, vector) or _transposed(kernel, vector)
     return k.Schedule(vector, unroll, work >= PARALLEL_WORK, kernel.schedule.chunks)
 
 
@@ -227,6 +232,21 @@ def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
             free = [v for v in loads if axis not in index.variables(v.index)]
             if len(free) == 1:
                 return axis, 4
+    return None
+
+
+def _transposed(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
+    """Jam the axis along which a load is contiguous when lanes run along another: squares."""
+    if vector is None or vector not in kernel.outer or len(kernel.stages) != 1:
+        return None
+    stage = kernel.stages[0]
+    if stage.axes:
+        return None
+    for value in postorder(stage_values(stage)):
+        if isinstance(value, k.Load) and index.coefficient(value.index, vector) not in (0, 1):
+            for axis in kernel.outer:
+                if axis != vector and index.coefficient(value.index, axis) == 1:
+                    return axis, 8 if value.dtype.itemsize == 8 else 16
     return None
 
 

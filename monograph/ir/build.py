@@ -344,12 +344,25 @@ def highest(dtype: DType) -> Number:
 def reduce(combine: str, a: Node, axes: Sequence[int], keepdim: bool = False) -> Node:
     """⊕ over the axes; with keepdim they stay with size 1."""
     gone = tuple(sorted({k % a.ndim for k in axes})) if axes else ()
+    unit = [k for k in gone if a.shape[k] == 1]
+    if unit and not combine.startswith("arg"):
+        return _reduce_without(combine, a, gone, unit, keepdim)
     kept = tuple([extent for k, extent in enumerate(a.shape) if k not in gone])
     if not gone and not combine.startswith("arg"):
         return a
     dtype = dtypes.int64 if combine.startswith("arg") else a.dtype
     result: Node = make(Reduce, (a,), kept, dtype, combine, gone)
     return expand_dims(result, gone) if keepdim and gone else result
+
+
+def _reduce_without(
+    combine: str, a: Node, gone: tuple[int, ...], unit: list[int], keepdim: bool
+) -> Node:
+    """A reduction whose axes of size 1 are left out first: there is nothing to combine."""
+    kept = [k for k in range(a.ndim) if k not in unit]
+    rest = [n for n, k in enumerate(kept) if k in gone]
+    result = reduce(combine, reshape(a, tuple([a.shape[k] for k in kept])), rest)
+    return expand_dims(result, gone) if keepdim else result
 
 
 def scatter(

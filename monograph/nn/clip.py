@@ -78,7 +78,8 @@ def clip_grad_norm_(
     norm = _norm(gradients, float(norm_type))
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(
-            f"the norm of order {norm_type} of the gradients is not finite, so they cannot be clipped"
+            f"the norm of order {norm_type} of the gradients is not finite; "
+            "gradients cannot be clipped to it"
         )
     scaled = scale_to_norm(gradients, norm, float(max_norm))
     for g, new in zip(gradients, scaled if len(gradients) > 1 else (scaled,), strict=True):

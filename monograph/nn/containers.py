@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, overload
 
 from ..tensor import Parameter, Tensor
@@ -131,6 +132,18 @@ class ModuleList(Module):
         members = list(self._modules.values())
         del members[index]
         self._renumber(members)
+
+    def _shown_children(self) -> list[str]:
+        shown = []
+        start = 0
+        for text, alike in groupby([repr(module) for module in self]):
+            count = len(list(alike))
+            last = start + count - 1
+            shown.append(
+                f"({start}-{last}): {count} x {text}" if count > 1 else f"({start}): {text}"
+            )
+            start += count
+        return shown
 
 
 class ModuleDict(Module):

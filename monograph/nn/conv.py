@@ -45,7 +45,9 @@ class _Conv(Module):
             raise ValueError("padding='same' is not supported for strided convolutions")
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         self.weight = Parameter(zeros(*shape, dtype=dtype))
-        self.register_parameter("bias", Parameter(zeros(out_channels, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias", Parameter(zeros(out_channels, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -6,7 +6,7 @@ import math as _math
 from typing import Any
 
 from ..autograd.modes import no_grad
-from ..ops import activation, index, loss, math, norm, random, reduce
+from ..ops import activation, index, loss, math, norm, random
 from ..ops import conv as _conv
 from ..ops.activation import gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax
 from ..ops.index import one_hot
@@ -175,7 +175,13 @@ def _convolution(rank: int) -> Any:
     ) -> Tensor:  # fmt: skip
         if x.ndim == rank + 1:
             single = convolution(
-                x.unsqueeze(0), weight, bias, stride, padding, dilation, groups  # type: ignore
+                x.unsqueeze(0),
+                weight,
+                bias,
+                stride,
+                padding,
+                dilation,
+                groups,  # type: ignore
             )
             return single.squeeze(0)  # type: ignore[attr-defined,no-any-return]
         result: Tensor = _conv.conv(x, weight, bias, stride, padding, dilation, groups)
@@ -208,8 +214,19 @@ def _pooling(rank: int, name: str, pool: Any) -> Any:
 
 max_pool1d, max_pool2d, max_pool3d = [_pooling(n, "max_pool", _conv.max_pool) for n in (1, 2, 3)]
 avg_pool1d, avg_pool2d, avg_pool3d = [_pooling(n, "avg_pool", _conv.avg_pool) for n in (1, 2, 3)]
+
+
+def _adaptive_mean(x: Tensor, output_size: Any) -> Any:
+    """The mean over equal blocks, so that the result has output_size; None keeps an extent."""
+    sizes = _conv.spread(output_size, x.ndim - 2)
+    kept = x.shape[2:]
+    return _conv.adaptive_avg_pool(
+        x, tuple([kept[k] if size is None else size for k, size in enumerate(sizes)])
+    )
+
+
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [
-    _pooling(n, "adaptive_avg_pool", _conv.adaptive_avg_pool) for n in (1, 2, 3)
+    _pooling(n, "adaptive_avg_pool", _adaptive_mean) for n in (1, 2, 3)
 ]
 
 

@@ -39,7 +39,9 @@ class Linear(Module):
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(zeros(out_features, in_features, dtype=dtype))
-        self.register_parameter("bias", Parameter(zeros(out_features, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias", Parameter(zeros(out_features, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

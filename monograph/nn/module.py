@@ -397,19 +397,17 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = self.extra_repr().split("\n") if self.extra_repr() else []
-        children = [
-            f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()
-        ]
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = self._shown_children()
         name = type(self).__name__
         if not children and len(lines) <= 1:
-            return f"{name}({''.join(lines)})"
-        body = "\n  ".join(lines + children)
+            return f"{name}({extra})"
+        body = "\n".join(lines + children).replace("\n", "\n  ")
         return f"{name}(\n  {body}\n)"
 
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
+    def _shown_children(self) -> list[str]:
+        return [f"({name}): {module!r}" for name, module in self._modules.items()]
 
 
 def zeros(*size: int, dtype: DType = dtypes.float32) -> np.ndarray:

@@ -25,7 +25,8 @@ class _BatchNorm(Module):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool = True, track_running_stats: bool = True, dtype: DType = float32,
+        affine: bool = True, track_running_stats: bool = True, dtype: DType = float32, *,
+        bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features = num_features
@@ -33,8 +34,8 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name in ("weight", "bias"):
-            made = Parameter(zeros(num_features, dtype=dtype)) if affine else None
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = Parameter(zeros(num_features, dtype=dtype)) if wanted else None
             self.register_parameter(name, made)
         track = track_running_stats
         mean, variance = zeros(num_features, dtype=dtype), np.ones(num_features, dtype.numpy)
@@ -54,8 +55,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Scale by one, shift by zero, and forget the statistics."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _share_of_new(self) -> Any:
@@ -75,13 +77,21 @@ class _BatchNorm(Module):
         share = self._share_of_new() if self.training else 0.0
         by_batch = self.training or self.running_mean is None
         return F.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, share, self.eps
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            by_batch,
+            share,
+            self.eps,
         )
 
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops.conv import spread
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -89,6 +90,10 @@ class AvgPool1d(_AvgPool):
     """The mean of each window of [N, C, L]."""
 
     rank = 1
+
+    def extra_repr(self) -> str:
+        sizes = [spread(v, 1) for v in (self.kernel_size, self.stride, self.padding)]
+        return f"kernel_size={sizes[0]}, stride={sizes[1]}, padding={sizes[2]}"
 
 
 class AvgPool2d(_AvgPool):

@@ -42,7 +42,9 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> dict[str, Any]:
-        step = next((self._reserved[q]["step"] for q in group["params"] if q in self._reserved), None)
+        step = next(
+            (self._reserved[q]["step"] for q in group["params"] if q in self._reserved), None
+        )
         return {
             "step": zeros_of(p, (), float32) if step is None else step,
             "exp_avg": zeros_of(p),

@@ -75,7 +75,9 @@ class Optimizer:
             raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
         given = param_group["params"]
         param_group["params"] = [given] if isinstance(given, Tensor) else list(given)
-        params = [entry[1] if isinstance(entry, tuple) else entry for entry in param_group["params"]]
+        params = [
+            entry[1] if isinstance(entry, tuple) else entry for entry in param_group["params"]
+        ]
         param_group["params"] = params
         self._check_params(params)
         for name, default in self.defaults.items():
@@ -168,8 +170,10 @@ class Optimizer:
         numbers = [n for given in saved for n in given["params"]]
         owner = {p: group for group in self.param_groups for p in group["params"]}
         for n, p in zip(numbers, self._all_params(), strict=True):
-            if n in state_dict["state"]:
-                self._load_param(p, owner[p], state_dict["state"][n])
+            entries = state_dict["state"].get(n, {}).items()
+            held = {name: value for name, value in entries if value is not None}
+            if held:
+                self._load_param(p, owner[p], held)
         for own, given in zip(self.param_groups, saved, strict=True):
             own.update({name: value for name, value in given.items() if name != "params"})
 

@@ -56,7 +56,7 @@ class SGD(Optimizer):
         if not group["momentum"]:
             self._record(group, params, group)
             return
-        fresh = [p for p in params if not self.state[p]] if group["dampening"] else []
+        fresh = [p for p in params if not self.state.get(p)] if group["dampening"] else []
         going = [p for p in params if not any(p is q for q in fresh)]
         if going:
             self._record(group, going, group)

@@ -55,11 +55,8 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     solution.solve([v for e in digits.values() for v in sorted(index.variables(e), key=str)])
     found = solution.values
     rank = len(shape)
-    free = {var: axis(rank + n, var.extent) for n, var in enumerate(solution.free)}
-    renamed: dict[Expr, Expr] = {**free}
-    places: dict[Expr, Expr] = {
-        var: index.substitute(expr, renamed) for var, expr in found.items()
-    } | renamed
+    free = {var: Var(f"f{n}", var.extent) for n, var in enumerate(solution.free)}
+    places: dict[Expr, Expr] = {var: index.substitute(e, free) for var, e in found.items()} | free
     reads = [
         index.substitute(index.substitute(coordinate, digits), places)
         for coordinate in coordinates(cotangent.shape)
@@ -68,9 +65,28 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     moved = index.reduce_guard(
         Condition(index.substitute(c.expr, places), c.equal) for c in conditions
     )
-    domain = shape + tuple(var.extent for var in solution.free)
-    gathered = build.reindex(cotangent, domain, reads, moved)
-    return build.reduce("add", gathered, range(rank, len(domain)))
+    order = _walk_order([*coordinates(shape), *free.values()], reads)
+    domain = tuple(var.extent for var in order)
+    rename: dict[Expr, Expr] = {var: axis(n, var.extent) for n, var in enumerate(order)}
+    gathered = build.reindex(
+        cotangent, domain, [index.substitute(e, rename) for e in reads],
+        index.substitute_guard(moved, rename),
+    )  # fmt: skip
+    summed = build.reduce("add", gathered, [n for n, v in enumerate(order) if v in free.values()])
+    kept = [v for v in order if v not in free.values()]
+    return build.permute(summed, [kept.index(v) for v in coordinates(shape)]) if rank else summed
+
+
+def _walk_order(variables: list[Var], reads: list[Expr]) -> list[Var]:
+    """The coordinates in the order in which the gathered array has them: rows stay rows."""
+    place: dict[Var, int] = {}
+    for n, expr in enumerate(reads):
+        if isinstance(expr, Var):
+            place[expr] = n
+    for n, expr in enumerate(reads):
+        for var in index.variables(expr):
+            place.setdefault(var, n)
+    return sorted(variables, key=lambda v: place.get(v, -1))
 
 
 def _digits(shape: Shape, where: tuple[Expr, ...], guard: Guard) -> dict[Expr, Expr]:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import monograph as mg
+
 from .training import RUNS, CNNRun, monograph, pytorch, train
 
 STEPS = 50

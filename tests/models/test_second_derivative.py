@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 import monograph as mg
+
 from . import networks
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from monograph.data import load_digits
+
 from . import networks
 
 TEXT = Path(__file__).parents[1] / "data" / "shakespeare.txt"
@@ -35,9 +36,7 @@ def pytorch():
 def monograph():
     import monograph as mg
 
-    return Framework(
-        mg.nn, mg.nn.functional, mg.optim, mg.tensor, mg.optim.lr_scheduler
-    )
+    return Framework(mg.nn, mg.nn.functional, mg.optim, mg.tensor, mg.optim.lr_scheduler)
 
 
 def digits(count, dtype):

@@ -1,0 +1,304 @@
+"""Module: registration, walking the tree, state, hooks, conversion, and how it shows itself."""
+
+import copy
+import pickle
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+from monograph import nn
+from monograph.nn.state import LoadError
+
+
+def tree(nn, tensor):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.norm = nn.BatchNorm1d(3)
+            self.scale = nn.Parameter(tensor([1.0, 2.0, 3.0]))
+            self.register_buffer("mask", tensor([1.0, 0.0, 1.0]))
+            self.register_buffer("cache", tensor([0.0]), persistent=False)
+            self.register_parameter("absent", None)
+
+        def forward(self, x):
+            return self.norm(self.linear(x)) * self.scale * self.mask
+
+    class Tree(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(), Block()])
+            self.heads = nn.ModuleDict({"a": nn.Linear(3, 2), "b": nn.Identity()})
+            self.tail = nn.Sequential(nn.Dropout(0.0), nn.ReLU())
+            self.shared = self.blocks[0].linear
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.tail(self.heads["b"](self.heads["a"](x)))
+
+    return Tree()
+
+
+@pytest.fixture
+def ours():
+    return tree(nn, mg.tensor)
+
+
+@pytest.fixture
+def theirs():
+    return tree(torch.nn, torch.tensor)
+
+
+def names(pairs):
+    return [name for name, _ in pairs]
+
+
+@pytest.mark.parametrize(
+    "walk", ["named_parameters", "named_buffers", "named_modules", "named_children"]
+)
+def test_names_are_pytorchs(ours, theirs, walk):
+    assert names(getattr(ours, walk)()) == names(getattr(theirs, walk)())
+
+
+def test_names_without_recursion_or_with_duplicates(ours, theirs):
+    block, twin = ours.blocks[0], theirs.blocks[0]
+    assert names(block.named_parameters("x", False)) == names(twin.named_parameters("x", False))
+    kwargs = {"remove_duplicate": False}
+    assert names(ours.named_parameters(**kwargs)) == names(theirs.named_parameters(**kwargs))
+    assert names(ours.named_modules(**kwargs)) == names(theirs.named_modules(**kwargs))
+    assert len(list(ours.parameters())) == len(list(theirs.parameters()))
+    assert len(list(ours.modules())) == len(list(theirs.modules()))
+
+
+def test_state_dict(ours, theirs):
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert list(ours.state_dict(prefix="x.")) == list(theirs.state_dict(prefix="x."))
+    for name, t in ours.state_dict().items():
+        assert tuple(t.shape) == tuple(theirs.state_dict()[name].shape)
+        assert not t.requires_grad
+    assert ours.state_dict(keep_vars=True)["blocks.0.scale"] is ours.blocks[0].scale
+
+
+def test_state_dict_shares_memory(ours):
+    state = ours.state_dict()
+    nn.init.constant_(ours.blocks[0].scale, 7.0)
+    assert state["blocks.0.scale"].tolist() == [7.0, 7.0, 7.0]
+
+
+def test_reading_a_state_dict_leaves_nothing_pending(ours):
+    ours.state_dict()
+    mg.stats.reset()
+    ours.state_dict()
+    assert mg.stats().recorded == 0
+
+
+def test_load_state_dict(ours, theirs):
+    state = {name: t.numpy().copy() for name, t in theirs.state_dict().items()}
+    assert repr(ours.load_state_dict(state)) == "<All keys matched successfully>"
+    for name, t in ours.state_dict().items():
+        np.testing.assert_array_equal(t.numpy(), state[name])
+    assert all(p.requires_grad and p.is_leaf for p in ours.parameters())
+    other = tree(nn, mg.tensor)
+    other.load_state_dict(ours.state_dict())
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    ours.eval(), theirs.eval(), other.eval()
+    wanted = theirs(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(ours(mg.tensor(x)).numpy(), wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(other(mg.tensor(x)).numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_load_is_a_copy(ours):
+    other = tree(nn, mg.tensor)
+    other.load_state_dict(ours.state_dict())
+    nn.init.zeros_(ours.heads["a"].weight)
+    assert np.abs(other.heads["a"].weight.numpy()).sum() > 0
+
+
+def test_loaded_parameters_are_trained_on():
+    layer = nn.Linear(2, 1, bias=False)
+    layer.load_state_dict({"weight": np.array([[1.0, 2.0]])})
+    layer(mg.tensor([[3.0, 4.0]])).sum().backward()
+    assert layer.weight.grad.tolist() == [[3.0, 4.0]]
+
+
+def test_errors_of_load_state_dict():
+    layer = nn.Linear(2, 3)
+    good = dict(layer.state_dict())
+    with pytest.raises(LoadError, match=r'Missing key\(s\) in state_dict: "bias"'):
+        layer.load_state_dict({"weight": good["weight"]})
+    with pytest.raises(RuntimeError, match=r'Unexpected key\(s\) in state_dict: "other"'):
+        layer.load_state_dict({**good, "other": good["bias"]})
+    with pytest.raises(RuntimeError, match=r"size mismatch for bias.*\[2\].*\[3\]"):
+        layer.load_state_dict({**good, "bias": np.zeros(2)}, strict=False)
+    found = layer.load_state_dict({"weight": np.ones((3, 2)), "x": 1}, strict=False)
+    assert found.missing_keys == ["bias"] and found.unexpected_keys == ["x"]
+    assert layer.weight.numpy().sum() == 6
+    with pytest.raises(TypeError):
+        layer.load_state_dict([1])
+
+
+def test_nothing_is_loaded_when_something_does_not_fit():
+    layer = nn.Linear(2, 3)
+    before = layer.weight.numpy().copy()
+    with pytest.raises(LoadError):
+        layer.load_state_dict({"weight": np.zeros((3, 2)), "bias": np.zeros(2)})
+    np.testing.assert_array_equal(layer.weight.numpy(), before)
+
+
+def test_repr(ours, theirs):
+    assert repr(ours) == repr(theirs)
+    assert repr(nn.Module()) == "Module()"
+
+
+def test_train_and_eval_reach_all(ours):
+    ours.eval()
+    assert not any(module.training for module in ours.modules())
+    ours.train()
+    assert all(module.training for module in ours.modules())
+    with pytest.raises(ValueError):
+        ours.train("yes")
+
+
+def test_zero_grad(ours):
+    ours(mg.ones(4, 3)).sum().backward()
+    assert all(p.grad is not None for p in ours.parameters())
+    ours.zero_grad(set_to_none=False)
+    assert all(p.grad.numpy().sum() == 0 for p in ours.parameters())
+    ours.zero_grad()
+    assert all(p.grad is None for p in ours.parameters())
+
+
+def test_conversion(ours):
+    weight = ours.heads["a"].weight
+    ours(mg.ones(4, 3)).sum().backward()
+    ours.double()
+    assert ours.heads["a"].weight is weight and weight.requires_grad and weight.is_leaf
+    assert weight.dtype is mg.float64 and weight.grad.dtype is mg.float64
+    counted = ours.blocks[0].norm.num_batches_tracked
+    assert counted.dtype is mg.int64
+    assert ours(mg.ones(4, 3).double()).dtype is mg.float64
+    ours.to(mg.float32)
+    assert ours.to("cpu").float().cpu() is ours and weight.dtype is mg.float32
+    with pytest.raises(ValueError, match="cpu"):
+        ours.to("cuda")
+    with pytest.raises(TypeError):
+        ours.to(mg.int64)
+
+
+def test_apply_and_requires_grad(ours):
+    seen = []
+    assert ours.apply(lambda module: seen.append(module)) is ours
+    assert seen[-1] is ours and len(seen) == len(list(ours.modules())) + 1  # one is shared
+    ours.requires_grad_(False)
+    assert not ours(mg.ones(4, 3)).requires_grad
+
+
+def test_attributes():
+    module = nn.Module()
+    module.plain = mg.ones(2)  # a tensor that is not registered
+    assert list(module.buffers()) == []
+    module.register_buffer("state", mg.zeros(2))
+    module.state = mg.ones(2)
+    assert module.state.tolist() == [1.0, 1.0] and names(module.named_buffers()) == ["state"]
+    module.weight = nn.Parameter([1.0])
+    module.weight = None
+    assert list(module.parameters()) == [] and module.weight is None
+    module.layer = nn.Identity()
+    module.layer = nn.Linear(1, 1)
+    del module.layer
+    assert not hasattr(module, "layer")
+    assert "state" in dir(module)
+
+
+def test_errors_of_registration():
+    class Early(nn.Module):
+        def __init__(self):
+            self.layer = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match=r"super\(\).__init__"):
+        Early()
+    module = nn.Linear(1, 1)
+    with pytest.raises(TypeError, match="parameter"):
+        module.weight = mg.ones(1, 1)
+    with pytest.raises(KeyError, match="'.'"):
+        module.register_buffer("a.b", mg.ones(1))
+    with pytest.raises(KeyError, match="exists"):
+        module.register_buffer("forward", mg.ones(1))
+    with pytest.raises(TypeError):
+        module.register_parameter("other", mg.ones(1))
+    with pytest.raises(TypeError):
+        module.register_module("other", mg.ones(1))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = module.nothing
+    with pytest.raises(NotImplementedError):
+        nn.Module()(1)
+
+
+def test_paths(ours):
+    assert ours.get_submodule("blocks.0.norm") is ours.blocks[0].norm
+    assert ours.get_parameter("heads.a.weight") is ours.heads["a"].weight
+    assert ours.get_buffer("blocks.1.mask") is ours.blocks[1].mask
+    for get in (ours.get_submodule, ours.get_parameter, ours.get_buffer):
+        with pytest.raises(AttributeError):
+            get("blocks.7")
+
+
+def test_hooks():
+    layer = nn.Identity()
+    seen = []
+    pre = layer.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+    post = layer.register_forward_hook(lambda m, args, out: out * 10)
+    first = layer.register_forward_hook(lambda m, args, out: seen.append(out), prepend=True)
+    assert layer(1) == 20 and seen == [2]
+    pre.remove(), first.remove()
+    assert layer(1) == 10 and seen == [2]
+    with layer.register_forward_pre_hook(lambda m, a, k: (a, {}), with_kwargs=True):
+        assert layer(1, lost=True) == 10
+    post.remove()
+    assert layer(1) == 1
+
+
+def test_deepcopy_and_pickle(ours):
+    ours.eval()
+    x = mg.ones(2, 3)
+    wanted = ours(x).numpy()
+    for twin in (copy.deepcopy(ours.blocks), pickle.loads(pickle.dumps(nn.Linear(2, 2)))):
+        assert all(p.requires_grad and p.is_leaf for p in twin.parameters())
+    twin = copy.deepcopy(ours)
+    assert twin.shared is twin.blocks[0].linear
+    nn.init.zeros_(twin.heads["a"].weight)
+    np.testing.assert_array_equal(ours(x).numpy(), wanted)
+
+
+def test_containers_behave_as_pytorchs():
+    for n in (nn, torch.nn):
+        chain = n.Sequential(OrderedDict([("a", n.ReLU()), ("b", n.Tanh())]))
+        assert list(chain._modules) == ["a", "b"]
+        chain[0] = n.GELU()
+        assert isinstance(chain.a, n.GELU) and isinstance(chain[-1], n.Tanh)
+        assert list(chain[1:]._modules) == ["b"] and len(chain) == 2
+        listed = n.ModuleList([n.ReLU(), n.Tanh()])
+        listed.insert(0, n.GELU())
+        listed.append(n.Identity())
+        del listed[1]
+        assert [type(m).__name__ for m in listed] == ["GELU", "Tanh", "Identity"]
+        assert list(listed._modules) == ["0", "1", "2"]
+        assert isinstance(listed[-1], n.Identity) and len(listed[:2]) == 2
+        with pytest.raises(IndexError):
+            listed[5]
+        named = n.ModuleDict({"x": n.ReLU()})
+        named["y"] = n.Tanh()
+        assert list(named.keys()) == ["x", "y"] and "x" in named and len(named) == 2
+        assert isinstance(named.pop("x"), n.ReLU) and list(named) == ["y"]
+
+
+def test_parameter_list():
+    held = nn.ParameterList([mg.ones(2), nn.Parameter([1.0])])
+    held.append(mg.zeros(3))
+    assert names(held.named_parameters()) == ["0", "1", "2"]
+    assert len(held) == 3 and held[-1].shape == (3,)
+    assert all(isinstance(p, nn.Parameter) for p in held)

@@ -1,0 +1,139 @@
+"""Every schedule against PyTorch's over thirty steps."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from monograph import nn, optim
+
+STEPS = 30
+
+
+def warmup(step):
+    return min(1.0, (step + 1) / 10)
+
+
+def in_sequence(s, optimizer):
+    first = s.LinearLR(optimizer, 0.1, total_iters=6)
+    second = s.CosineAnnealingLR(optimizer, 12, eta_min=0.01)
+    third = s.StepLR(optimizer, 3, gamma=0.5)
+    return s.SequentialLR(optimizer, [first, second, third], milestones=[6, 18])
+
+
+# How to make each, given the module of schedules and an optimiser.
+SCHEDULES = {
+    "LambdaLR": lambda s, o: s.LambdaLR(o, warmup),
+    "LambdaLR-each": lambda s, o: s.LambdaLR(o, [warmup, lambda step: 0.9**step]),
+    "StepLR": lambda s, o: s.StepLR(o, 7, gamma=0.3),
+    "MultiStepLR": lambda s, o: s.MultiStepLR(o, [4, 9, 9, 20], gamma=0.5),
+    "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.95),
+    "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 10, eta_min=0.02),
+    "LinearLR": lambda s, o: s.LinearLR(o, 0.25, 0.75, total_iters=8),
+    "OneCycleLR": lambda s, o: s.OneCycleLR(o, [0.5, 0.2], total_steps=31),
+    "OneCycleLR-linear": lambda s, o: s.OneCycleLR(
+        o, 0.5, epochs=4, steps_per_epoch=8, anneal_strategy="linear", three_phase=True
+    ),
+    "OneCycleLR-rate-only": lambda s, o: s.OneCycleLR(o, 0.5, 40, cycle_momentum=False),
+    "SequentialLR": in_sequence,
+    "SequentialLR-one-cycle": lambda s, o: s.SequentialLR(
+        o, [s.ExponentialLR(o, 0.9), s.ExponentialLR(o, 0.5)], milestones=[10]
+    ),
+}
+
+
+def optimizers(kind="SGD"):
+    """(ours, PyTorch's) with two groups of different rates."""
+    made = []
+    for module, parameter in ((optim, nn.Parameter), (torch.optim, torch.nn.Parameter)):
+        params = [parameter(torch.zeros(1) if module is torch.optim else [0.0]) for _ in range(2)]
+        groups = [{"params": params[:1]}, {"params": params[1:], "lr": 0.3}]
+        settings = {"momentum": 0.9} if kind == "SGD" else {}
+        made.append(getattr(module, kind)(groups, lr=0.1, **settings))
+    return made
+
+
+def settings_of(optimizer):
+    return [
+        (group["lr"], group.get("momentum", 0.0), *group.get("betas", ()))
+        for group in optimizer.param_groups
+    ]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns about steps without optimizer.step()
+        yield
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedule(name, kind):
+    own, their = optimizers(kind)
+    ours = SCHEDULES[name](optim.lr_scheduler, own)
+    theirs = SCHEDULES[name](torch.optim.lr_scheduler, their)
+    for step in range(STEPS):
+        np.testing.assert_allclose(
+            settings_of(own), settings_of(their), rtol=1e-12, err_msg=f"step {step}"
+        )
+        np.testing.assert_allclose(ours.get_last_lr(), theirs.get_last_lr(), rtol=1e-12)
+        ours.step(), theirs.step()
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_state_continues(name):
+    own, _ = optimizers()
+    schedule = SCHEDULES[name](optim.lr_scheduler, own)
+    other, _ = optimizers()
+    resumed = SCHEDULES[name](optim.lr_scheduler, other)
+    for _ in range(11):
+        schedule.step()
+    resumed.load_state_dict(copy.deepcopy(schedule.state_dict()))
+    other.load_state_dict(copy.deepcopy(own.state_dict()))
+    for _ in range(STEPS - 11):
+        schedule.step(), resumed.step()
+        assert settings_of(own) == settings_of(other)
+
+
+def test_two_schedules_on_one_optimizer():
+    both = optimizers()
+    for optimizer, s in zip(both, (optim.lr_scheduler, torch.optim.lr_scheduler), strict=True):
+        pair = [s.ExponentialLR(optimizer, 0.9), s.CosineAnnealingLR(optimizer, 10)]
+        for _ in range(7):
+            for schedule in pair:
+                schedule.step()
+    np.testing.assert_allclose(settings_of(both[0]), settings_of(both[1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda s, o: s.StepLR(1.0, 2), TypeError),
+        (lambda s, o: s.StepLR(o, 2, last_epoch=5), KeyError),
+        (lambda s, o: s.LambdaLR(o, [warmup]), ValueError),
+        (lambda s, o: s.LinearLR(o, 0.0), ValueError),
+        (lambda s, o: s.LinearLR(o, 0.5, 2.0), ValueError),
+        (lambda s, o: s.OneCycleLR(o, 0.1), ValueError),
+        (lambda s, o: s.OneCycleLR(o, 0.1, 10, pct_start=2.0), ValueError),
+        (lambda s, o: s.OneCycleLR(o, 0.1, 10, anneal_strategy="sine"), ValueError),
+        (lambda s, o: s.OneCycleLR(o, [0.1], 10), ValueError),
+        (lambda s, o: s.SequentialLR(o, [], []), ValueError),
+        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], [3]), ValueError),
+    ],
+)
+def test_errors(make, kind):
+    own, _ = optimizers()
+    with pytest.raises(kind):
+        make(optim.lr_scheduler, own)
+
+
+def test_one_cycle_ends():
+    own, _ = optimizers()
+    schedule = optim.lr_scheduler.OneCycleLR(own, 0.1, total_steps=3)
+    for _ in range(3):
+        schedule.step()
+    with pytest.raises(ValueError, match="total steps"):
+        schedule.step()

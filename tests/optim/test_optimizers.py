@@ -1,0 +1,262 @@
+"""Every optimiser against PyTorch's over ten steps: parameters, state and its dictionary."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+from monograph import nn, optim
+from monograph.nn.state import LoadError
+
+SHAPES = [(3, 4), (5,), ()]
+SETTINGS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    ("SGD", {"lr": 0.1, "momentum": 0.5, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.01}),
+    ("Adam", {"lr": 0.01, "betas": (0.5, 0.9), "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.01, "maximize": True}),
+    ("AdamW", {"lr": 0.01}),
+    ("AdamW", {"lr": 0.01, "weight_decay": 0.5, "betas": (0.8, 0.99)}),
+]
+
+
+def title(case):
+    return "-".join([case[0], *[f"{k}={v}" for k, v in case[1].items()]])
+
+
+def parameters(dtype="float64", seed=0):
+    """The same parameters for (ours, PyTorch's)."""
+    rng = np.random.default_rng(seed)
+    arrays = [np.array(rng.normal(size=shape), dtype) for shape in SHAPES]
+    theirs = [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in arrays]
+    return [nn.Parameter(a) for a in arrays], theirs
+
+
+def set_gradients(ours, theirs, step, without=()):
+    rng = np.random.default_rng(100 + step)
+    for n, (p, q) in enumerate(zip(ours, theirs, strict=True)):
+        g = np.array(rng.normal(size=tuple(p.shape)), p.dtype.name)
+        p.grad = None if n in without else mg.tensor(g)
+        q.grad = None if n in without else torch.from_numpy(g.copy())
+
+
+def same(ours, theirs, rtol=1e-10):
+    for p, q in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(p.numpy(), q.detach().numpy(), rtol=rtol, atol=1e-12)
+
+
+def same_state(ours, theirs):
+    found, wanted = ours.state_dict(), theirs.state_dict()
+    assert sorted(found["state"]) == sorted(wanted["state"])
+    for n, held in wanted["state"].items():
+        assert set(found["state"][n]) == set(held)
+        for name, value in held.items():
+            mine = found["state"][n][name]
+            assert mine.dtype.name == str(value.dtype).removeprefix("torch.")
+            np.testing.assert_allclose(mine.numpy(), value.numpy(), rtol=1e-10, err_msg=name)
+    for own, given in zip(found["param_groups"], wanted["param_groups"], strict=True):
+        assert own["params"] == given["params"]
+        assert all(own[name] == given[name] for name in own)
+
+
+@pytest.mark.parametrize("case", SETTINGS, ids=title)
+def test_ten_steps(case):
+    name, settings = case
+    ours, theirs = parameters()
+    own, their = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
+    assert own.state_dict()["state"] == {}
+    for step in range(10):
+        set_gradients(ours, theirs, step)
+        own.step(), their.step()
+        same(ours, theirs)
+    same_state(own, their)
+    assert all(p.requires_grad and p.is_leaf for p in ours)
+
+
+@pytest.mark.parametrize("case", SETTINGS, ids=title)
+def test_float32(case):
+    name, settings = case
+    ours, theirs = parameters("float32")
+    own, their = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
+    for step in range(10):
+        set_gradients(ours, theirs, step)
+        own.step(), their.step()
+    same(ours, theirs, rtol=2e-5)
+
+
+@pytest.mark.parametrize("case", SETTINGS, ids=title)
+def test_parameters_without_gradients_wait(case):
+    name, settings = case
+    ours, theirs = parameters()
+    own, their = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
+    for step, without in enumerate([(1,), (1, 2), (), (0,), (), (0, 1, 2), ()]):
+        set_gradients(ours, theirs, step, without)
+        own.step(), their.step()
+        same(ours, theirs)
+    same_state(own, their)
+
+
+@pytest.mark.parametrize("case", SETTINGS, ids=title)
+def test_state_continues_in_a_new_optimizer(case):
+    name, settings = case
+    ours, theirs = parameters()
+    own, their = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
+    for step in range(3):
+        set_gradients(ours, theirs, step, without=(0,) if step == 0 else ())
+        own.step(), their.step()
+    saved = copy.deepcopy(own.state_dict())
+    fresh = getattr(optim, name)(ours, lr=77.0)
+    fresh.load_state_dict(saved)
+    for step in range(3, 6):
+        set_gradients(ours, theirs, step)
+        fresh.step(), their.step()
+    same(ours, theirs)
+    same_state(fresh, their)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_pytorchs_state_is_taken(name):
+    settings = {"lr": 0.01, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
+    ours, theirs = parameters()
+    own, their = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
+    for step in range(3):
+        set_gradients(ours, theirs, step)
+        their.step()
+    own.load_state_dict(their.state_dict())
+    for p, q in zip(ours, theirs, strict=True):
+        nn.parameter.fill_from_array(p, q.detach().numpy())
+    for step in range(3, 6):
+        set_gradients(ours, theirs, step)
+        own.step(), their.step()
+    same(ours, theirs)
+
+
+def test_groups_have_settings_of_their_own():
+    ours, theirs = parameters()
+    both = []
+    for module, params in ((optim, ours), (torch.optim, theirs)):
+        groups = [{"params": params[:1], "lr": 0.5}, {"params": params[1:2]}]
+        made = module.SGD(groups, lr=0.1, momentum=0.9)
+        made.add_param_group({"params": params[2], "momentum": 0.0})
+        both.append(made)
+    for step in range(4):
+        set_gradients(ours, theirs, step)
+        for made in both:
+            made.step()
+            made.param_groups[1]["lr"] *= 0.5
+    same(ours, theirs)
+    same_state(*both)
+
+
+def test_a_step_is_one_operator_and_one_flush():
+    ours, theirs = parameters()
+    for name in ("SGD", "AdamW"):
+        made = getattr(optim, name)(ours, lr=0.1)
+        set_gradients(ours, theirs, 0)
+        mg.stats.reset()
+        made.step()
+        assert mg.stats().recorded == 1 and mg.stats().flushes == 1
+
+
+def test_a_changing_rate_does_not_compile_again():
+    ours, theirs = parameters()
+    made = optim.Adam(ours, lr=0.1)
+    for step in range(6):
+        if step == 3:
+            mg.stats.reset()
+        set_gradients(ours, theirs, step)
+        made.param_groups[0]["lr"] = 0.1 / (step + 1)
+        made.param_groups[0]["betas"] = (0.9 - 0.01 * step, 0.999)
+        made.step()
+    assert mg.stats().compilations == 0
+
+
+def test_state_has_its_memory_from_construction():
+    ours, theirs = parameters()
+    made = optim.Adam(ours)
+    reserved = made._reserved[ours[0]]["exp_avg"]
+    address = reserved.numpy().ctypes.data
+    set_gradients(ours, theirs, 0)
+    assert ours[0] not in made.state
+    made.step()
+    assert made.state[ours[0]]["exp_avg"] is reserved
+    assert reserved.numpy().ctypes.data == address
+
+
+def test_zero_grad_and_closure():
+    (p, *_), _ = parameters()
+    made = optim.SGD([p], lr=0.1)
+
+    def closure():
+        made.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    before = (p.numpy() ** 2).sum()
+    with mg.no_grad():
+        assert abs(made.step(closure).item() - before) < 1e-12
+    np.testing.assert_allclose((p.numpy() ** 2).sum(), 0.64 * before)
+    made.zero_grad(set_to_none=False)
+    assert p.grad.numpy().sum() == 0
+    made.zero_grad()
+    assert p.grad is None
+    made.step()  # nothing to do
+
+
+def test_repr_shows_the_groups():
+    shown = repr(optim.SGD([nn.Parameter([1.0])], lr=0.25))
+    assert "SGD" in shown and "Parameter Group 0" in shown and "lr: 0.25" in shown
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda p: optim.SGD([], lr=0.1), ValueError),
+        (lambda p: optim.SGD(p, lr=0.1), TypeError),
+        (lambda p: optim.SGD([1.0], lr=0.1), TypeError),
+        (lambda p: optim.SGD([p * 2], lr=0.1), ValueError),
+        (lambda p: optim.SGD([p, p], lr=0.1), ValueError),
+        (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}], lr=0.1), ValueError),
+        (lambda p: optim.SGD([p], lr=-1.0), ValueError),
+        (lambda p: optim.SGD([p], lr=0.1, momentum=-0.5), ValueError),
+        (lambda p: optim.SGD([p], lr=0.1, nesterov=True), ValueError),
+        (lambda p: optim.Adam([p], betas=(1.0, 0.9)), ValueError),
+        (lambda p: optim.Adam([p], eps=-1e-8), ValueError),
+        (lambda p: optim.AdamW([p], weight_decay=-1.0), ValueError),
+        (lambda p: optim.Adam([p], amsgrad=True), NotImplementedError),
+    ],
+)
+def test_errors(make, kind):
+    with pytest.raises(kind):
+        make(nn.Parameter([1.0, 2.0]))
+
+
+def test_errors_of_load_state_dict():
+    ours, _ = parameters()
+    whole, part = optim.Adam(ours), optim.Adam(ours[:1])
+    with pytest.raises(LoadError, match="size"):
+        part.load_state_dict(whole.state_dict())
+    two = optim.Adam([{"params": ours[:1]}, {"params": ours[1:]}])
+    with pytest.raises(LoadError, match="number of parameter groups"):
+        part.load_state_dict(two.state_dict())
