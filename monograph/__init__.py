@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import autograd, data, nn, optim
+from . import autograd, nn, optim
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -23,6 +23,7 @@ from .ir.dtypes import (
     int64,
     uint8,
 )
+from .jit import jit
 from .modes import eager
 from .ops.activation import log_softmax, relu, sigmoid, softmax
 from .ops.creation import manual_seed, rand, rand_like, randn, randn_like
@@ -87,3 +88,12 @@ from .ops.reduce import all, amax, amin, any, argmax, argmin, logsumexp, mean, p
 from .ops.shape import cat, flatten, squeeze, transpose, tril, triu, unsqueeze
 from .statistics import stats
 from .tensor import Parameter, Tensor, from_numpy, tensor
+
+
+def __getattr__(name: str) -> object:
+    """`mg.data` is loaded when it is first used: it brings worker processes and NumPy's random."""
+    if name == "data":
+        import importlib
+
+        return importlib.import_module(".data", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

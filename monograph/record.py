@@ -76,6 +76,8 @@ class Recorder:
         self.eager = False
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
         self.capture: Callable[..., None] | None = None
+        self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
+        self.modules: list[Any] = []  # modules called while held
         self.epoch = 0
         self.flushes: list[str] = []
         self.reset()
@@ -121,15 +123,15 @@ class Live:
     """A number that is read again at every replay: `Live(group, "lr")`."""
 
     __slots__ = ("mapping", "name")
+    kind: type = float
 
-    def __init__(self, mapping: Any, name: str) -> None:
+    def __init__(self, mapping: Any, name: Any) -> None:
         self.mapping = mapping
         self.name = name
 
-    def get(self) -> float:
+    def get(self) -> float | int:
         """The number as it is now."""
-        value: float = self.mapping[self.name]
-        return value
+        return float(self.mapping[self.name])
 
 
 class _Unregistered:
@@ -170,8 +172,8 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
         elif kind is float or kind is int or kind is bool or given is None:
             key.append(kind)
             values.append(given)
-        elif kind is Live:
-            key.append(float)
+        elif isinstance(given, Live):
+            key.append(given.kind)
             values.append(given)
         elif isinstance(given, Node):
             result = operator.expand(inputs, attributes)
@@ -218,22 +220,24 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
     epoch = recorder.epoch
     refs: list[Any] = []
-    for value in record.inputs:
+    for n, value in enumerate(record.inputs):
         if value.__class__ is Value:
             if value.epoch != epoch:
                 _enter(recorder, value)
             refs.append(value.position)
-        elif value.__class__ is Live:
+        elif isinstance(value, Live):
+            # The record keeps the number, so that recording it again draws no other one.
+            record.inputs[n] = number = value.get()
             recorder.live_slots.append((len(recorder.slots), value))
-            recorder.slots.append(float(value.get()))
-            refs.append(float)
+            recorder.slots.append(number)
+            refs.append(value.kind)
         elif value is not None:
             recorder.slots.append(value)
             refs.append(value.__class__)
         else:
             refs.append(None)
-    number = record.signature.number
-    recorder.key.append(-number if record.stop else number)
+    signature = record.signature.number
+    recorder.key.append(-signature if record.stop else signature)
     recorder.key.extend(refs)
     results = recorder.results
     outputs = []
@@ -408,7 +412,7 @@ def flush(reason: str) -> None:
     for position, leaf in writes:
         results[position].exposed = recorder.leaves[leaf].exposed
     if recorder.capture is not None:
-        recorder.capture(recorder, executable)
+        recorder.capture(recorder, executable, reason)
     _release(recorder)
     recorder.reset()
 

@@ -104,10 +104,12 @@ def _deposit(leaf: Value, gradient: Value) -> None:
     if tensor is None:
         return
     made = from_value(gradient)
+    recorder = record.recorder()
     if tensor._grad is None:
         tensor._grad = made
+        if recorder.hold:
+            recorder.deposits.append((tensor, made))
     else:
-        recorder = record.recorder()
         before, recorder.grad = recorder.grad, gradient.requires_grad
         try:
             tensor._grad.add_(made)

@@ -14,6 +14,7 @@ from ..ops.loss import l1_loss, mse_loss
 from ..ops.matmul import linear
 from ..ops.methods import pad
 from ..tensor import Tensor
+from .parameter import take, without_history
 
 tanh = math.tanh
 
@@ -31,7 +32,7 @@ def layer_norm(
 def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
     weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
+    momentum: Any = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Batch norm; in training the running statistics are updated in place."""
     if not training:
@@ -41,12 +42,14 @@ def batch_norm(
             x, running_mean, running_var, weight, bias, eps
         )
         return inference
-    y, mean, variance = norm.batch_norm_training(x, weight, bias, eps)
+    state = [t for t in (running_mean, running_var) if t is not None]
+    results = norm.batch_norm_training(x, running_mean, running_var, weight, bias, momentum, eps)
+    if not state:
+        return results  # type: ignore[no-any-return]
     with no_grad():
-        for running, new in ((running_mean, mean), (running_var, variance)):
-            if running is not None:
-                running.lerp_(new, momentum)  # type: ignore[attr-defined]
-    return y  # type: ignore[no-any-return]
+        for running, new in zip(state, results[1:], strict=True):
+            take(running, without_history(new))
+    return results[0]  # type: ignore[no-any-return]
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:

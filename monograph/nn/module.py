@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
+from .. import record
 from ..tensor import Parameter, Tensor
 from . import state as states
 from .hooks import Hooks, RemovableHandle, register
@@ -63,6 +64,9 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = record.recorder()
+        if recorder.hold:
+            recorder.modules.append(self)
         if self._forward_pre_hooks or self._forward_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)

@@ -12,7 +12,7 @@ from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
 from .module import Module, zeros
-from .parameter import known
+from .parameter import known, take
 
 
 class _BatchNorm(Module):
@@ -65,7 +65,7 @@ class _BatchNorm(Module):
         if self.running_mean is None:
             return 0.0
         with no_grad():
-            self.num_batches_tracked.add_(1)
+            take(self.num_batches_tracked, self.num_batches_tracked + 1)
         if self.momentum is not None:
             return self.momentum
         return 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)  # a mean of all batches

@@ -17,7 +17,7 @@ from ..ops.math import detach
 from ..storage import concrete, meta_of
 from ..tensor import Parameter, Tensor, View, from_value
 
-__all__ = ["Parameter", "detached", "fill_from_array", "known", "take"]
+__all__ = ["Parameter", "detached", "fill_from_array", "known", "take", "without_history"]
 
 
 def known(array: np.ndarray) -> Tensor:
@@ -40,6 +40,13 @@ def take(target: Tensor, result: Tensor) -> Tensor:
         value.requires_grad, value.leaf, value.tape = True, held.leaf, None
     target._storage.write(value)
     return target
+
+
+def without_history(result: Tensor) -> Tensor:
+    """A fresh result as state: it does not require gradients, whatever it was computed from."""
+    value = result._storage.value
+    value.requires_grad, value.tape = False, None
+    return result
 
 
 def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:

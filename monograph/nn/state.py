@@ -29,8 +29,6 @@ class IncompatibleKeys(NamedTuple):
             f"unexpected_keys={self.unexpected_keys})"
         )
 
-    __str__ = __repr__
-
 
 def array_of(value: Any) -> np.ndarray:
     """The contents of a tensor, an array, or anything that NumPy can read."""

@@ -52,18 +52,27 @@ def _per_channel(v: Any, x: Any) -> Any:
 
 @operator(method=False)
 def batch_norm_training(
-    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
-) -> Any:
-    """(y, mean, unbiased variance) of x [N, C, …] normalised over all axes but the channels."""
+    x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+    weight: Tensor | None = None, bias: Tensor | None = None, momentum: Tensor | Scalar = 0.1,
+    eps: Scalar = 1e-5,
+) -> Any:  # fmt: skip
+    """x [N, C, …] normalised over all axes but the channels, and the new running statistics.
+
+    The statistics are state: no derivative passes through them.
+    """
     axes = (0, *range(2, x.ndim))
     number = x.size // max(x.shape[1], 1)
     if number <= 1:
         raise ValueError(f"batch norm needs more than one value per channel, got {list(x.shape)}")
     mean, variance, y = moments(x, axes, eps)
     y = affine(y, _per_channel(weight, x), _per_channel(bias, x))
-    channels = (x.shape[1],)
+    results = [y]
     unbiased = variance * (number / (number - 1))
-    return y, build.reshape(mean, channels), build.reshape(unbiased, channels)
+    for running, new in ((running_mean, mean), (running_var, unbiased)):
+        if running is not None:
+            seen = build.apply("detach", build.reshape(new, (x.shape[1],)))
+            results.append(running + (seen - running) * momentum)
+    return tuple(results)
 
 
 @operator(method=False)

@@ -7,10 +7,36 @@ from typing import Any
 
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
+from ..record import Live
 from ..tensor import Tensor
 from .define import Scalar, operator
 
 f = build.functions
+
+
+class Seed(Live):
+    """The seed of a generator, read anew at every replay."""
+
+    __slots__ = ()
+    kind = int
+
+    def get(self) -> int:
+        """The seed as it is now."""
+        seed: int = self.mapping.seed
+        return seed
+
+
+class Draw(Live):
+    """The next offset of a generator: taking it moves the generator on."""
+
+    __slots__ = ()
+    kind = int
+
+    def get(self) -> int:
+        """The offset, taken."""
+        offset: int = self.mapping.offset
+        self.mapping.offset = offset + self.name
+        return offset
 
 
 class Generator:
@@ -34,11 +60,9 @@ class Generator:
         """The seed that the sequence started from."""
         return self.seed
 
-    def draw(self, count: int = 1) -> tuple[int, int]:
-        """(seed, offset) of the next draw, and move on by `count`."""
-        offset = self.offset
-        self.offset += count
-        return self.seed, offset
+    def draw(self, count: int = 1) -> tuple[Seed, Draw]:
+        """(seed, offset) of the next draw: numbers that are taken when they are recorded."""
+        return Seed(self, "seed"), Draw(self, count)
 
     def get_state(self) -> tuple[int, int]:
         """What `set_state` takes."""

@@ -113,7 +113,7 @@ class Optimizer:
         """The state of a parameter, visible from now on."""
         held = self.state[p]
         if not held:
-            held.update(self._reserved.pop(p, None) or self._new_state(p, group))
+            held.update(self._reserved.pop(p, {}) or self._new_state(p, group))
         return held
 
     # --- stepping ---

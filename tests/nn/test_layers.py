@@ -1,4 +1,4 @@
-"""Every layer against PyTorch's: names of the state, forward, and gradients of input and weights."""
+"""Every layer against PyTorch's: names of the state, results, gradients of inputs and weights."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,10 @@ LAYERS = [
     ("NLLLoss", (), {"reduction": "none"}, [normal(2, 4, 3), integers(4, 2, 3)]),
     ("CrossEntropyLoss", (), {}, [normal(5, 4), integers(4, 5)]),
     ("CrossEntropyLoss", (), {"reduction": "none"}, [normal(2, 4, 3), integers(4, 2, 3)]),
-    ("CrossEntropyLoss", (), {"reduction": "sum", "ignore_index": 2}, [normal(9, 4), integers(4, 9)]),
+    (
+        "CrossEntropyLoss", (), {"reduction": "sum", "ignore_index": 2},
+        [normal(9, 4), integers(4, 9)],
+    ),
     ("CrossEntropyLoss", (), {"label_smoothing": 0.1}, [normal(5, 4), integers(4, 5)]),
     (
         "CrossEntropyLoss", (), {"label_smoothing": 0.1, "ignore_index": 0},
@@ -222,3 +225,22 @@ def test_in_place_activations_write_over_their_input(name):
 def test_errors(make, message):
     with pytest.raises((ValueError, RuntimeError), match=message):
         make(mg.nn)
+
+
+def test_batch_norm_records_two_operators():
+    layer = mg.nn.BatchNorm2d(3)
+    x = mg.ones(2, 3, 4, 4)
+    mg.stats.reset()
+    layer(x)
+    assert mg.stats().recorded == 2  # the layer, and the count of batches
+
+
+def test_no_gradient_passes_through_running_statistics():
+    layer = mg.nn.BatchNorm1d(2)
+    x = mg.tensor(normal(4, 2).astype(np.float32), requires_grad=True)
+    layer(x)
+    assert not layer.running_mean.requires_grad and layer.running_mean.is_leaf
+    layer.eval()
+    z = mg.tensor(normal(4, 2).astype(np.float32), requires_grad=True)
+    (layer(z).sum() + x.sum()).backward()  # in one recording with the batch's statistics
+    assert x.grad.numpy().tolist() == np.ones((4, 2)).tolist()

@@ -37,6 +37,12 @@ def parameters(dtype="float64", seed=0):
     return [nn.Parameter(a) for a in arrays], theirs
 
 
+def pair(name, settings, ours, theirs):
+    """(our optimiser, PyTorch's)."""
+    own, their = getattr(optim, name), getattr(torch.optim, name)
+    return own(ours, **settings), their(theirs, **settings)
+
+
 def set_gradients(ours, theirs, step, without=()):
     rng = np.random.default_rng(100 + step)
     for n, (p, q) in enumerate(zip(ours, theirs, strict=True)):
@@ -68,10 +74,7 @@ def same_state(ours, theirs):
 def test_ten_steps(case):
     name, settings = case
     ours, theirs = parameters()
-    own, their = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    own, their = pair(name, settings, ours, theirs)
     assert own.state_dict()["state"] == {}
     for step in range(10):
         set_gradients(ours, theirs, step)
@@ -85,10 +88,7 @@ def test_ten_steps(case):
 def test_float32(case):
     name, settings = case
     ours, theirs = parameters("float32")
-    own, their = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    own, their = pair(name, settings, ours, theirs)
     for step in range(10):
         set_gradients(ours, theirs, step)
         own.step(), their.step()
@@ -99,10 +99,7 @@ def test_float32(case):
 def test_parameters_without_gradients_wait(case):
     name, settings = case
     ours, theirs = parameters()
-    own, their = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    own, their = pair(name, settings, ours, theirs)
     for step, without in enumerate([(1,), (1, 2), (), (0,), (), (0, 1, 2), ()]):
         set_gradients(ours, theirs, step, without)
         own.step(), their.step()
@@ -114,10 +111,7 @@ def test_parameters_without_gradients_wait(case):
 def test_state_continues_in_a_new_optimizer(case):
     name, settings = case
     ours, theirs = parameters()
-    own, their = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    own, their = pair(name, settings, ours, theirs)
     for step in range(3):
         set_gradients(ours, theirs, step, without=(0,) if step == 0 else ())
         own.step(), their.step()
@@ -135,10 +129,7 @@ def test_state_continues_in_a_new_optimizer(case):
 def test_pytorchs_state_is_taken(name):
     settings = {"lr": 0.01, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
     ours, theirs = parameters()
-    own, their = (
-        getattr(optim, name)(ours, **settings),
-        getattr(torch.optim, name)(theirs, **settings),
-    )
+    own, their = pair(name, settings, ours, theirs)
     for step in range(3):
         set_gradients(ours, theirs, step)
         their.step()

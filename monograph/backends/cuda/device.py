@@ -70,11 +70,17 @@ class CudaDevice:
         return memory
 
     def write(self, address: int, array: np.ndarray) -> None:
-        """Copy an array to a device address; complete on return."""
+        """Copy an array to a device address, after all earlier work on the stream.
+
+        The driver stages pageable memory before it returns, so the array may change afterwards.
+        """
         source = np.ascontiguousarray(array)
-        self.synchronize()
         if source.nbytes:
-            self._check(self._driver.cuMemcpyHtoD(address, source.ctypes.data, source.nbytes))
+            self._check(
+                self._driver.cuMemcpyHtoDAsync(
+                    address, source.ctypes.data, source.nbytes, self.stream.handle
+                )
+            )
 
     def read(self, address: int, target: np.ndarray) -> np.ndarray:
         """Fill a contiguous array from a device address, after all earlier work."""

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ...ir.index import Expr
 from ..kernel import Apply, IndexValue, Kernel, Load, Stage, Value
-from . import helpers
+from . import helpers, scatter
 from .combine import combines, partials_elements
 from .index import Scope, Term
 from .stages import Stages
@@ -71,7 +71,8 @@ class TritonKernel:
     """A generated function and its launch: `grid` programs of `num_warps` warps.
 
     Pointers are promised to be multiples of 16 bytes. The kernels of `combine` run after this
-    one; their arguments name buffers of the same kernel. All sizes are in the text, so
+    one (it made partials, or cleared the target of a scatter); their arguments name buffers of
+    the same kernel. All sizes are in the text, so
     `constants` is empty for now.
     """
 
@@ -116,6 +117,9 @@ def emit(kernel: Kernel, tuning: Tuning | None = None) -> TritonKernel:
     tuning = tuning or Tuning()
     if kernel.segments:
         return _emit_segments(kernel, tuning)
+    if scatter.is_scatter(kernel):
+        clear, combine = scatter.split(kernel)
+        return replace(emit(clear, tuning), combine=(emit(combine, tuning),))
     tiling = choose(kernel, tuning)
     writer = Stages(kernel, tiling, _is_wide(kernel, tiling))
     if tiling.chunks:

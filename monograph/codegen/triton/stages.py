@@ -8,6 +8,7 @@ from ...ir.index import constant as known
 from ..kernel import Privatised, Reduction, Stage
 from . import helpers
 from .index import Scope, Term
+from .scatter import AtomicStore
 from .tiling import Lanes, UnsupportedKernel
 from .values import Values
 
@@ -34,7 +35,8 @@ class Stages(Values):
         # All values first: a store must not change what another value of this stage loads.
         values = [self.value(store.value) for store in stage.stores]
         for store, value in zip(stage.stores, values):
-            self.store(store.buffer, store.index, value, store.guard, store.value.dtype)
+            verb = f"atomic_{store.instruction}" if isinstance(store, AtomicStore) else "store"
+            self.store(store.buffer, store.index, value, store.guard, store.value.dtype, verb)
 
     # --- reductions ------------------------------------------------------------------------------
 

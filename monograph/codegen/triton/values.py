@@ -234,7 +234,10 @@ class Values(Text):
             text += f".to({self.integer})"
         return self.name(text, dims, prefix="k")
 
-    def store(self, buffer: int, index: Expr, value: Term, guard: Guard, dtype: DType) -> None:
+    def store(
+        self, buffer: int, index: Expr, value: Term, guard: Guard, dtype: DType, verb: str = "store"
+    ) -> None:
+        """Write a value, or with another verb combine it with what is there."""
         use = self.kernel.buffers[buffer]
         conditions = self.conditions(guard)
         if conditions is None:
@@ -247,15 +250,18 @@ class Values(Text):
         if use.dtype is dtypes.float16 and use.role == "row":
             kept = self.rounded(kept)
         if use.role != "row" or self.row_in_memory:
-            text = self._access("store", buffer, e, where, dims)
+            text = self._access(verb, buffer, e, where, dims)
             held = f"{kept.text}.to(tl.int8)" if use.dtype.kind is Kind.BOOL else kept.text
             text += f", {held}"
             if masks:
                 text += f", mask={self.both(masks).text}"
+            if verb != "store":
+                text += ', sem="relaxed"'
             self.line(text + ")")
             self.versions[buffer] = self.versions.get(buffer, 0) + 1
             self._forget(buffer)
-        if not conditions and (use.role == "row" or use.dtype is not dtypes.float16):
+        exact = use.role == "row" or use.dtype is not dtypes.float16
+        if not conditions and exact and verb == "store":
             self.stored[buffer, where.text] = (kept, self.home(dims))
 
     def _forget(self, buffer: int) -> None:

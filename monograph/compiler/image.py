@@ -1,0 +1,82 @@
+"""A finished program as plain data: the plan, what comes out, and the kernels' object code.
+
+An executable is made from an image alone, whether the program was just compiled or was found on
+disk. As bytes an image is a length, that many bytes of JSON, and the object code behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .plan import KernelStep, Layout, LibraryStep, Plan, Step
+
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Image:
+    """A program. `results` are shape and dtype of each wanted result, empty ones included."""
+
+    wanted: tuple[int, ...]
+    writes: tuple[tuple[int, int], ...]
+    results: tuple[tuple[tuple[int, ...], str], ...]
+    plan: Plan
+    code: tuple[bytes, ...]  # one or more object files, together all kernels
+
+    def to_bytes(self) -> bytes:
+        """The image in the form that is kept on disk."""
+        header = {
+            "wanted": self.wanted,
+            "writes": self.writes,
+            "results": self.results,
+            "plan": self.plan,
+            "code": [len(part) for part in self.code],
+        }
+        text = json.dumps(header, default=vars, separators=(",", ":")).encode()
+        return b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, *self.code])
+
+
+def from_bytes(stored: bytes) -> Image:
+    """The image of which these are the bytes; ValueError, KeyError or TypeError if of none."""
+    end = _LENGTH_BYTES + int.from_bytes(stored[:_LENGTH_BYTES], "little")
+    header = json.loads(stored[_LENGTH_BYTES:end])
+    code = []
+    for length in header["code"]:
+        code.append(stored[end : end + length])
+        end += length
+    return Image(
+        _frozen(header["wanted"]),
+        _frozen(header["writes"]),
+        _frozen(header["results"]),
+        _plan(header["plan"]),
+        tuple(code),
+    )
+
+
+def _plan(stored: Mapping[str, Any]) -> Plan:
+    facts = dict(stored)
+    facts["steps"] = [_step(step) for step in stored["steps"]]
+    facts["results"] = [_frozen(result) for result in stored["results"]]
+    facts["in_place"] = {int(result): leaf for result, leaf in stored["in_place"].items()}
+    return Plan(**facts)
+
+
+def _step(stored: Mapping[str, Any]) -> Step:
+    facts = {name: _frozen(value) for name, value in stored.items()}
+    if "operands" not in facts:
+        return KernelStep(**facts)
+    layouts = facts["operands"].items()
+    facts["operands"] = {name: Layout(**layout) for name, layout in layouts}
+    return LibraryStep(**facts)
+
+
+def _frozen(value: Any) -> Any:
+    """JSON knows lists where a plan has tuples."""
+    if isinstance(value, Mapping):
+        return {name: _frozen(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple([_frozen(item) for item in value])
+    return value
