@@ -15,12 +15,12 @@ import functools
 import hashlib
 import importlib
 import itertools
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from .checked_file import read_checked, write_checked
 
 # Libraries whose symbols generated code may call by name (memcpy, exp, half-float conversions).
 PROCESS_LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1")
@@ -109,12 +109,12 @@ def compile_cached(text: str, opt: int = DEFAULT_OPT) -> Module:
     if _cache_folder is None:
         return compile_ir(text, opt)
     path = _cache_folder / f"{object_key(text, opt)}.o"
-    try:
-        return load_object(path.read_bytes())
-    except FileNotFoundError:
+    code = read_checked(path)
+    if code is None:
         code = compile_to_object(text, opt)
-        _write_atomically(path, code)
-        return load_object(code)
+        with contextlib.suppress(OSError):  # a cache that cannot be written is no error
+            write_checked(path, code)
+    return load_object(code)
 
 
 def compile_to_object(text: str, opt: int = DEFAULT_OPT) -> bytes:
@@ -130,10 +130,12 @@ def compile_to_object(text: str, opt: int = DEFAULT_OPT) -> bytes:
         raise NativeError(f"LLVM rejected a kernel: {error}") from error
 
 
-def load_object(code: bytes) -> Module:
-    """Link object code into this process."""
+def load_object(*code: bytes) -> Module:
+    """Link object code into this process; several objects become one module."""
     linker = _linker()
-    builder = _llvm().JITLibraryBuilder().add_object_img(code)
+    builder = _llvm().JITLibraryBuilder()
+    for part in code:
+        builder.add_object_img(part)
     for symbols in linker.symbol_libraries:
         builder.add_jit_library(symbols)
     builder.add_current_process()
@@ -263,11 +265,3 @@ def _load_globally(library: str) -> None:
     with contextlib.suppress(OSError):
         ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
 
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write by rename, so that another process never reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(name, path)

@@ -54,7 +54,6 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     solution = Solution([index.substitute(e, digits) for e in where], shape)
     solution.solve([v for e in digits.values() for v in sorted(index.variables(e), key=str)])
     found = solution.values
-    rank = len(shape)
     free = {var: Var(f"f{n}", var.extent) for n, var in enumerate(solution.free)}
     places: dict[Expr, Expr] = {var: index.substitute(e, free) for var, e in found.items()} | free
     reads = [
@@ -65,16 +64,18 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     moved = index.reduce_guard(
         Condition(index.substitute(c.expr, places), c.equal) for c in conditions
     )
-    order = _walk_order([*coordinates(shape), *free.values()], reads)
+    real = [v for v in coordinates(shape) if v.extent > 1]  # axes of size 1 come back at the end
+    order = _walk_order([*real, *free.values()], reads)
     domain = tuple(var.extent for var in order)
-    rename: dict[Expr, Expr] = {var: axis(n, var.extent) for n, var in enumerate(order)}
+    rename: dict[Expr, Expr] = {v: index.ZERO for v in coordinates(shape) if v.extent == 1}
+    rename |= {var: axis(n, var.extent) for n, var in enumerate(order)}
     gathered = build.reindex(
         cotangent, domain, [index.substitute(e, rename) for e in reads],
         index.substitute_guard(moved, rename),
     )  # fmt: skip
     summed = build.reduce("add", gathered, [n for n, v in enumerate(order) if v in free.values()])
     kept = [v for v in order if v not in free.values()]
-    return build.permute(summed, [kept.index(v) for v in coordinates(shape)]) if rank else summed
+    return build.reshape(build.permute(summed, [kept.index(v) for v in real]), shape)
 
 
 def _walk_order(variables: list[Var], reads: list[Expr]) -> list[Var]:

@@ -22,6 +22,7 @@ from ...compiler.pipeline import on_synchronize
 from ...compiler.plan import LibraryStep, Ref
 from . import matmul
 from .compile import CompiledKernel, compile_kernel
+from .launch import capture, prepare
 from .memory import DeviceBlock, DevicePool
 from .program import KernelCall, make_calls
 
@@ -95,7 +96,7 @@ class Bound:
         """Enqueue everything; the second time it is recorded into a graph."""
         self.runs += 1
         if self.runs == 2:
-            self.graph = self.device.capture(self.launches)
+            self.graph = capture(self.device, self.launches)
         if self.graph is not None:
             self.graph()
             return
@@ -201,7 +202,7 @@ class CudaExecutable:
             n: [address(each) for each in place] if isinstance(place[0], tuple) else address(place)
             for n, place in call.places.items()
         }
-        return self.runtime.device.prepare(call.text, places, self.runtime.compile)  # type: ignore[no-any-return]
+        return list(prepare(self.runtime.device, call.text, places, self.runtime.compile))
 
     def _library_launch(self, step: LibraryStep, address: Callable[[Ref], int]) -> Launch:
         made = matmul.product(step.operands)
