@@ -31,7 +31,7 @@ def programs_of(step: Step) -> list[Any]:
     """The executables that one call of the step launches, in order."""
     found: list[Any] = []
     recorder = record.recorder()
-    recorder.capture = lambda _, executable: found.append(executable)
+    recorder.capture = lambda _, executable, *rest: found.append(executable)
     try:
         step()
         finish()

@@ -1,10 +1,13 @@
-"""Memory-bound kernels on a GPU, against a copy of the same bytes in the same run.
+"""Memory-bound programs on a GPU, against a copy of the same bytes in the same run.
 
-    python bench/h200.py [name ...] [--quick] [--sweep]
+    python -m bench.h200 [name ...] [--quick] [--sweep]
 
-Every kernel is checked against NumPy, then repeated in a CUDA graph over buffers much larger than
-the L2 cache. The ceiling is a device copy that reads and writes as many bytes. `--sweep` also
-tries other tile sizes. Needs Triton, cuda-core and a GPU.
+Each case is a function of the public API, traced without data and compiled for CUDA. First a
+small instance is compared with the reference; then the large one runs on data that repeats the
+small one's, so that its answer is known too, and is timed in a CUDA graph over buffers much larger
+than the L2 cache. The bytes are the least possible: every input read once, every result written
+once; the ceiling is a device copy of as many. `--sweep` also tries other tile sizes. Needs Triton,
+cuda-core and a GPU.
 """
 
 from __future__ import annotations
@@ -14,40 +17,100 @@ import statistics
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from bench import sample_kernels as samples
-from bench.sample_kernels import Sample
-from monograph.backends.cuda.device import CudaDevice, Memory
-from monograph.backends.cuda.launch import capture, prepare
-from monograph.codegen.triton import TritonKernel, Tuning, emit
+from bench.sample_kernels import gpt2_sizes
+from monograph.autograd import grad
+from monograph.backends.cuda.backend import CudaExecutable, Runtime, runtime
+from monograph.backends.cuda.launch import capture
+from monograph.backends.cuda.memory import DeviceBlock
+from monograph.codegen.triton import Tuning
+from monograph.compiler.pipeline import compile_recording
 from monograph.config import config
+from monograph.ir.dtypes import BY_NAME
+from monograph.nn import functional as F
+from monograph.nn.parameter import take
+from monograph.ops.update import adam_update
+from monograph.storage import Meta, Value, concrete
+from monograph.trace import kind, trace
 
-REPEATS = 5  # of the kernel in a graph
+REPEATS = 5  # of the program in a graph
 ROUNDS = 7  # of the graph
 TOLERANCE = 2e-4
+BLOCK = 512  # rows that differ from each other
+PERIOD = 1 << 16  # elements that differ in a tensor of the update
 
-# name -> sample at full size (about half a gigabyte per activation) and at a size for checking.
-CASES: dict[str, tuple[Callable[[], Sample], Callable[[], Sample]]] = {
-    "softmax 1024": (lambda: samples.softmax(1 << 17, 1024), lambda: samples.softmax(1000, 1024)),
-    "softmax 4096": (lambda: samples.softmax(1 << 15, 4096), lambda: samples.softmax(300, 4096)),
-    "layer norm": (
-        lambda: samples.layer_norm(180224, 768),
-        lambda: samples.layer_norm(1000, 768),
+
+@dataclass(frozen=True)
+class Case:
+    """A function with the kinds of its arguments: large, and the small part that repeats.
+
+    `repeats`: how often the small rows come again, by which sums over rows grow.
+    """
+
+    function: Callable[..., Any]
+    large: list[Meta]
+    small: list[Meta]
+    repeats: int = 1
+    slots: tuple[float, ...] = ()
+
+
+def by_rows(function: Callable[..., Any], columns: int, rows: int, *long: bool) -> Case:
+    """Arguments are [rows, columns] where `long` says so, else [columns]."""
+    rows -= rows % BLOCK
+    large, small = (
+        [kind(n, columns) if each else kind(columns) for each in long] for n in (rows, BLOCK)
+    )
+    return Case(function, large, small, rows // BLOCK)
+
+
+def layer_norm(x: Any, w: Any, b: Any) -> Any:
+    return F.layer_norm(x, (x.shape[-1],), w, b)
+
+
+def layer_norm_both_ways(x: Any, w: Any, b: Any, dy: Any) -> Any:
+    """y, dx, dw, db."""
+    leaves = [each.requires_grad_() for each in (x, w, b)]
+    y = layer_norm(*leaves)
+    return y.detach(), *grad(y, leaves, dy)
+
+
+def adamw(*tensors: Any) -> Any:
+    """One step in place: tensors are parameters, gradients, means, squares, and the step."""
+    *rest, step = tensors
+    count = len(rest) // 4
+    p, g, m, v = (rest[n * count : (n + 1) * count] for n in range(4))
+    results = adam_update(p, g, m, v, step, 1e-2, 0.9, 0.95, 1e-8, 0.1, True, False)
+    for target, new in zip([*p, *m, *v, step], results, strict=True):
+        take(target, new)
+    return tensors
+
+
+def update() -> Case:
+    sizes = gpt2_sizes()
+    large = [kind(size) for _ in range(4) for size in sizes]
+    small = [kind(min(size, PERIOD)) for _ in range(4) for size in sizes]
+    slots = (1e-2, 0.9, 0.95, 1e-8, 0.1)
+    return Case(adamw, [*large, kind()], [*small, kind()], slots=slots)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "softmax 1024": lambda: by_rows(lambda x: F.softmax(x, dim=-1), 1024, 1 << 18, True),
+    "softmax 4096": lambda: by_rows(lambda x: F.softmax(x, dim=-1), 4096, 1 << 16, True),
+    "layer norm": lambda: by_rows(layer_norm, 768, 300_000, True, False, False),
+    "layer norm both ways": lambda: by_rows(
+        layer_norm_both_ways, 768, 200_000, True, False, False, True
     ),
-    "layer norm backward": (
-        lambda: samples.layer_norm_backward(180224, 768),
-        lambda: samples.layer_norm_backward(1000, 768),
+    "bias gelu": lambda: by_rows(
+        lambda x, b: F.gelu(x + b, approximate="tanh"), 3072, 80_000, True, False
     ),
-    "bias gelu": (lambda: samples.bias_gelu(45056, 3072), lambda: samples.bias_gelu(333, 3072)),
-    "adamw": (
-        lambda: samples.adamw(samples.gpt2_sizes()),
-        lambda: samples.adamw((1000, 768 * 768, 17, 4096)),
-    ),
-}  # fmt: skip
+    "adamw": update,
+}
 
 SWEEP = {
     "block 512": Tuning(block=512),
@@ -63,61 +126,94 @@ SWEEP = {
 }
 
 
-class Loaded:
-    """A sample with its buffers on the device."""
-
-    def __init__(self, device: CudaDevice, sample: Sample) -> None:
-        self.device = device
-        self.sample = sample
-        self.memory: dict[int, Memory | list[Memory]] = {}
-        for number, data in sample.buffers.items():
-            many = isinstance(data, list)
-            self.memory[number] = [device.upload(a) for a in data] if many else device.upload(data)
-
-    def launches(self, kernel: TritonKernel) -> list[Any]:
-        """The kernel's launches; buffers that it lacks are allocated."""
-        for function in (kernel, *kernel.combine):
-            for argument in function.arguments:
-                if argument.buffer < 0:
-                    continue
-                itemsize = self.sample.kernel.buffers[argument.buffer].dtype.itemsize
-                nbytes = argument.elements * itemsize
-                have = self.memory.get(argument.buffer)
-                if have is None or (isinstance(have, Memory) and have.nbytes < nbytes):
-                    self.memory[argument.buffer] = self.device.allocate(nbytes)
-        addresses = {
-            n: [each.address for each in m] if isinstance(m, list) else m.address
-            for n, m in self.memory.items()
-        }
-        return prepare(self.device, kernel, addresses)
-
-    def errors(self) -> dict[int, float]:
-        """The error of each output."""
-        found: dict[int, float] = {}
-        for number, expected in self.sample.expected.items():
-            memory = self.memory[number]
-            if isinstance(memory, list):
-                assert isinstance(expected, list)
-                actual = [
-                    self.device.read(m.address, np.empty(e.size, np.float32))
-                    for m, e in zip(memory, expected)
-                ]
-                found[number] = self.sample.error(number, actual)
-            else:
-                whole = np.empty(self.sample.kernel.buffers[number].elements, np.float32)
-                found[number] = self.sample.error(number, self.device.read(memory.address, whole))
-        return found
+# --- data -----------------------------------------------------------------------------------------
 
 
-def check(device: CudaDevice, sample: Sample, tuning: Tuning | None = None) -> float:
+def patterns(case: Case) -> list[np.ndarray]:
+    """The contents of the small arguments; none negative among the squares of the update."""
+    rng = np.random.default_rng(0)
+    made = [rng.standard_normal(meta.shape, dtype=np.float32) for meta in case.small]
+    if case.function is adamw:
+        start = 3 * (len(made) // 4)
+        for n in range(start, len(made) - 1):
+            made[n] = np.square(made[n])
+        made[-1] = np.array(9.0, np.float32)
+    return made
+
+
+def on_device(on: Runtime, meta: Meta, pattern: np.ndarray) -> Value:
+    """A value of this kind whose contents repeat the pattern."""
+    value = Value(meta, None, None, 0)
+    block = on.pool.allocate(meta.size * meta.dtype.itemsize)
+    on.device.repeat(block.memory, pattern)
+    value.block, value.ready = block, True
+    return value
+
+
+def largest_error(
+    outcomes: Sequence[Any], metas: Sequence[Any], wanted: Sequence[np.ndarray], repeats: int
+) -> float:
+    """Of the first and the last period of every result, relative to the largest value wanted."""
+    worst = 0.0
+    for (_, block, _), (shape, _), answer in zip(outcomes, metas, wanted, strict=True):
+        size, period = prod(shape), answer.size
+        expected = answer.reshape(-1).astype(np.float64)
+        if size == period:
+            expected = expected * (repeats if _is_sum(answer, repeats) else 1)
+        starts = {0, size - period if size % period == 0 else 0}
+        for start in starts:
+            found = _read(block, start, min(period, size))
+            difference = np.abs(found - expected[: len(found)]).max()
+            scale = max(float(np.abs(expected).max()), 1e-30)
+            worst = max(worst, float(difference) / scale) if difference == difference else np.inf
+    return worst
+
+
+def _is_sum(answer: np.ndarray, repeats: int) -> bool:
+    """Results that have no rows are sums over them."""
+    return repeats > 1 and answer.ndim == 1
+
+
+def _read(block: DeviceBlock, start: int, count: int) -> np.ndarray:
+    return block.pool.device.read(block.address + 4 * start, np.empty(count, np.float32))
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def compiled(case: Case, kinds: list[Meta]) -> CudaExecutable:
+    made = compile_recording(trace(case.function, *kinds), "cuda")
+    assert isinstance(made, CudaExecutable)
+    return made
+
+
+def answers(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """What the reference computes on the small arguments."""
+    program = compile_recording(trace(case.function, *case.small), "reference")
+    leaves = [concrete(a.copy(), meta) for a, meta in zip(inputs, case.small, strict=True)]
+    return [np.array(array) for array, _, _ in program.run(leaves, case.slots)]
+
+
+def check(
+    on: Runtime, program: CudaExecutable, kinds: list[Meta], inputs: list[np.ndarray], case: Case,
+    wanted: list[np.ndarray], repeats: int,
+) -> float:  # fmt: skip
     """The largest error of one run."""
-    loaded = Loaded(device, sample)
-    for launch in loaded.launches(emit(sample.kernel, tuning)):
-        launch()
-    return max(loaded.errors().values())
+    leaves = [on_device(on, meta, array) for meta, array in zip(kinds, inputs, strict=True)]
+    outcomes = program.run(leaves, case.slots)
+    metas = [(node.shape, node.dtype) for node in program.compilation.graph]
+    return largest_error(outcomes, metas, wanted, repeats)
 
 
-def milliseconds(device: CudaDevice, launches: list[Any]) -> tuple[float, float]:
+def moved(program: CudaExecutable) -> int:
+    """Bytes of all arguments and all results."""
+    plan = program.calls.plan
+    leaves = program.compilation.recording.leaves
+    read = sum(meta.size * meta.dtype.itemsize for meta in leaves)
+    return read + sum(prod(shape) * BY_NAME[name].itemsize for shape, name in plan.results)
+
+
+def milliseconds(device: Any, launches: list[Any]) -> tuple[float, float]:
     """(median, spread) of one execution of the launches, from graphs of several."""
     graph = capture(device, launches * REPEATS)
     graph()
@@ -131,14 +227,15 @@ def milliseconds(device: CudaDevice, launches: list[Any]) -> tuple[float, float]
     return statistics.median(times), max(times) - min(times)
 
 
-def copy_milliseconds(device: CudaDevice, moved: int) -> float:
-    """A device copy that reads and writes `moved` bytes together."""
-    source, target = (device.allocate(moved // 2) for _ in range(2))
-    return milliseconds(device, [lambda stream: device.copy(target, source, stream)])[0]
+def copy_milliseconds(on: Runtime, nbytes: int) -> float:
+    """A device copy that reads and writes `nbytes` together."""
+    source, target = (on.device.allocate(nbytes // 2) for _ in range(2))
+    launch = lambda stream: on.device.copy(target, source, stream)  # noqa: E731
+    return milliseconds(on.device, [launch])[0]
 
 
-def report(name: str, sample: Sample, time_ms: float, spread: float, copy_ms: float) -> None:
-    rate, ceiling = (sample.moved / t / 1e9 for t in (time_ms, copy_ms))
+def report(name: str, nbytes: int, time_ms: float, spread: float, copy_ms: float) -> None:
+    rate, ceiling = (nbytes / t / 1e9 for t in (time_ms, copy_ms))
     print(
         f"{name:28} {time_ms:8.3f} ms ± {spread:.3f}  {rate:6.2f} TB/s   copy {ceiling:5.2f} TB/s"
         f"   {100 * copy_ms / time_ms:5.1f} % of copy",
@@ -146,44 +243,58 @@ def report(name: str, sample: Sample, time_ms: float, spread: float, copy_ms: fl
     )
 
 
-def run(device: CudaDevice, name: str, quick: bool, sweep: bool) -> None:
-    full, small = CASES[name]
-    error = check(device, small())
+def run(on: Runtime, name: str, quick: bool, sweep: bool) -> None:
+    """Check the small instance, then check and time the large one."""
+    started = time.perf_counter()
+    case = CASES[name]()
+    inputs = patterns(case)
+    wanted = answers(case, inputs)
+    error = check(on, compiled(case, case.small), case.small, inputs, case, wanted, 1)
     print(f"{name:28} small: error {error:.1e} {_verdict(error)}", flush=True)
     if quick:
         return
-    started = time.perf_counter()
-    sample = full()
-    loaded = Loaded(device, sample)
-    launches = loaded.launches(emit(sample.kernel))
-    for launch in launches:
-        launch()
-    error = max(loaded.errors().values())
-    seconds = time.perf_counter() - started
-    print(f"{name:28} large: error {error:.1e} {_verdict(error)}, {seconds:.0f} s", flush=True)
-    copy_ms = copy_milliseconds(device, sample.moved)
-    report(name, sample, *milliseconds(device, launches), copy_ms)
-    parts = len(launches)
-    if parts > 1:
-        alone = [milliseconds(device, [each])[0] for each in launches]
+    program = compiled(case, case.large)
+    error = check(on, program, case.large, inputs, case, wanted, case.repeats)
+    nbytes, seconds = moved(program), time.perf_counter() - started
+    print(
+        f"{name:28} large: error {error:.1e} {_verdict(error)}, {nbytes / 1e9:.2f} GB, "
+        f"{program.calls.launches} launches, {seconds:.0f} s",
+        flush=True,
+    )
+    copy_ms = copy_milliseconds(on, nbytes)
+    assert program.bound is not None
+    report(name, nbytes, *milliseconds(on.device, program.bound.launches), copy_ms)
+    parts = program.bound.launches
+    if 1 < len(parts) < 10:
+        alone = [milliseconds(on.device, [each])[0] for each in parts]
         print(f"{'':28} launches: " + ", ".join(f"{t:.3f} ms" for t in alone), flush=True)
-    if not sweep:
-        return
-    seen = {_identity(emit(sample.kernel))}
+    if sweep:
+        try_tunings(on, program, case, inputs, nbytes, copy_ms)
+
+
+def try_tunings(
+    on: Runtime, program: CudaExecutable, case: Case, inputs: list[np.ndarray], nbytes: int,
+    copy_ms: float,
+) -> None:  # fmt: skip
+    """Time the same program cut in other ways."""
+    seen = {_identity(program)}
+    leaves = [on_device(on, meta, array) for meta, array in zip(case.large, inputs, strict=True)]
     for label, tuning in SWEEP.items():
-        text = emit(sample.kernel, tuning)
-        if _identity(text) in seen:
-            continue
-        seen.add(_identity(text))
         try:
-            variant = loaded.launches(text)
-            report(f"  {label}", sample, *milliseconds(device, variant), copy_ms)
+            variant = CudaExecutable(program.compilation, on, tuning)
+            if _identity(variant) in seen:
+                continue
+            seen.add(_identity(variant))
+            held = variant.run(leaves, case.slots)
+            assert variant.bound is not None
+            report(f"  {label}", nbytes, *milliseconds(on.device, variant.bound.launches), copy_ms)
+            del held
         except Exception:
             traceback.print_exc()
 
 
-def _identity(text: TritonKernel) -> tuple[str, int]:
-    return text.body, text.num_warps
+def _identity(program: CudaExecutable) -> tuple[Any, ...]:
+    return tuple((text.body, text.num_warps) for text in program.calls.texts.values())
 
 
 def _verdict(error: float) -> str:
@@ -196,12 +307,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only check small inputs")
     parser.add_argument("--sweep", action="store_true", help="also try other tile sizes")
     options = parser.parse_args()
-    device = CudaDevice()
-    print(f"{device.name}, compute capability {device.capability / 10}", flush=True)
+    on = runtime()
+    library = "with" if on.library is not None else "without"
+    print(f"{on.device.name}, compute capability {on.device.capability / 10}, {library} cuBLASLt")
     with tempfile.TemporaryDirectory() as folder, config.override(cache_dir=folder):
         for name in options.names or CASES:
             try:
-                run(device, name, options.quick, options.sweep)
+                run(on, name, options.quick, options.sweep)
             except Exception:
                 traceback.print_exc()
 

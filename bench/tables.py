@@ -50,6 +50,19 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def merged(tables: list[Table]) -> list[Table]:
+    """Tables of the same title and columns as one."""
+    found: dict[tuple[str, ...], Table] = {}
+    for table in tables:
+        key = (table.title, *table.columns)
+        if key not in found:
+            found[key] = Table(table.title, table.columns)
+        found[key].rows += table.rows
+        found[key].notes += table.notes
+        found[key].failed |= table.failed
+    return list(found.values())
+
+
 Section = Callable[[bool], Table]
 
 

@@ -23,8 +23,9 @@ from .ir.dtypes import (
     int64,
     uint8,
 )
+from .explain import explain, explain_last
 from .jit import jit
-from .modes import eager
+from .modes import eager, eval, synchronize
 from .ops.activation import log_softmax, relu, sigmoid, softmax
 from .ops.creation import manual_seed, rand, rand_like, randn, randn_like
 from .ops.index import gather, index_select

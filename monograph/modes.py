@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from . import record
+from .compiler.pipeline import synchronize as _wait
 
 
 @contextmanager
@@ -28,3 +29,21 @@ def eager() -> Iterator[None]:
     finally:
         recorder.eager = before
         record.flush("eager")
+
+
+def synchronize() -> None:
+    """Compute all that is pending in this thread, and wait until it has finished."""
+    record.flush("synchronize")
+    _wait()
+
+
+def eval(*tensors: object) -> None:  # noqa: A001
+    """Start computing the tensors (and all else that is pending) without waiting.
+
+    >>> import monograph as mg
+    >>> y = mg.ones(2) + 1
+    >>> mg.eval(y)
+    >>> mg.stats().pending
+    0
+    """
+    record.flush("eval")

@@ -2,7 +2,9 @@
 
 A backend is a module with three functions: `accepts(kind, operands, options)` says whether its
 library takes a contraction, `workspace(kind, operands, options)` how many bytes that needs, and
-`build(compilation)` makes an executable of a planned program.
+`build(compilation)` makes an executable of a planned program. Two more let programs be kept on
+disk: `identity()` names all of machine and libraries that a program depends on, and
+`restore(image)` makes an executable of a program that was kept.
 """
 
 from __future__ import annotations

@@ -82,6 +82,7 @@ class Fusion:
         for node in self.nodes:
             if self.is_anchor(node):
                 self._assign(node)
+        self._unite()
         return self.sorted_units()
 
     # --- what is kept in memory ---
@@ -339,16 +340,66 @@ class Fusion:
             return place[0] == frame.place(source, self.layouts)
         return False
 
+    # --- uniting units ---
+
+    def _unite(self) -> None:
+        """Join whole units that turned out to walk the same frame over the same arrays."""
+        changed = True
+        while changed:
+            changed = False
+            for later in self.sorted_units():
+                for unit in self.units:
+                    if self._may_unite(unit, later) and self._try_unite(unit, later):
+                        changed = True
+                        break
+                if changed:
+                    break
+
+    def _may_unite(self, unit: Unit, later: Unit) -> bool:
+        if unit is later or unit.frame is None or later.frame is None:
+            return False
+        if self.above[unit.number] >> later.number & 1:
+            return False
+        same = unit.frame.runs == later.frame.runs and unit.frame.limit == later.frame.limit
+        shares = any(self.sizes[n] > 1 for n in unit.touches & later.touches)
+        return same and shares
+
+    def _try_unite(self, unit: Unit, later: Unit) -> bool:
+        """Let `unit` take over all of `later`, if each part is legal there."""
+        assert unit.frame is not None
+        trial = Unit(unit.number, unit.frame, [*unit.rows], [*unit.columns], [*unit.splits],
+                     [*unit.roots])  # fmt: skip
+        homes = {a.id: self.home[a.id] for a in [*unit.anchors, *later.anchors]}
+        self._take_over(trial, later)
+        for anchor in unit.anchors:
+            self.home[anchor.id] = trial
+        for anchor in later.anchors:
+            needs = self._needs(anchor, unit.frame, trial)
+            if needs is None or any(self.above[n] >> unit.number & 1 for n in needs):
+                self.home.update(homes)
+                return False
+        self.home.update(homes)
+        self.absorb(unit, [later])
+        return True
+
+    def _take_over(self, unit: Unit, other: Unit) -> None:
+        for anchor in other.anchors:
+            self.home[anchor.id] = unit
+        unit.rows += other.rows
+        unit.columns += other.columns
+        unit.splits += other.splits
+        unit.roots += other.roots
+        unit.touches |= other.touches
+        unit.flexible = unit.flexible and other.flexible
+
     def absorb(self, unit: Unit, others: Sequence[Unit]) -> None:
         """Let one unit stand for several that do not depend on one another."""
         mask = 0
         for other in others:
             mask |= 1 << other.number
-            for anchor in other.anchors:
-                self.home[anchor.id] = unit
-            unit.roots += other.roots
+            self._take_over(unit, other)
             self.units.remove(other)
-        needs = {n for o in others for n in _bits(self.above[o.number])}
+        needs = {n for o in others for n in _bits(self.above[o.number])} - {unit.number}
         bit = 1 << unit.number
         for n, held in enumerate(self.above):
             if held & mask:

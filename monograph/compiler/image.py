@@ -7,7 +7,7 @@ disk. As bytes an image is a length, that many bytes of JSON, and the object cod
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +75,8 @@ def _step(stored: Mapping[str, Any]) -> Step:
 
 def _frozen(value: Any) -> Any:
     """JSON knows lists where a plan has tuples."""
-    if isinstance(value, Mapping):
-        return {name: _frozen(item) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if value.__class__ is list:
         return tuple([_frozen(item) for item in value])
+    if value.__class__ is dict:
+        return {name: _frozen(item) for name, item in value.items()}
     return value

@@ -61,6 +61,7 @@ class Lowering:
         """The kernel of a fused unit."""
         unit, frame = self.unit, self.unit.frame
         assert frame is not None
+        unit.rows.sort(key=lambda node: node.id)  # inputs of a reduction come before it
         for number, node in enumerate([*unit.rows, *unit.splits]):
             self.results[node.id] = number
         demand = Demand(self._is_boundary)

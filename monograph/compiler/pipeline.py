@@ -19,12 +19,15 @@ import numpy as np
 from .. import backends, statistics
 from ..config import config
 from ..ir import reference
-from ..ir.node import Buffer, Node, interning
+from ..ir.node import Buffer, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
 from .contractions import Contracted, copied, lower_contractions
+from .digest import digest_of
+from .disk import shelf
 from .fuse import Fusion, Unit, operands
+from .image import Image
 from .lower import Lowered, Lowering
 from .plan import Plan, Planner, step_of
 from .recording import Expansion, Recording
@@ -83,6 +86,7 @@ class Compilation:
     units: list[Unit] = field(default_factory=list)
     lowered: dict[int, Lowered] = field(default_factory=dict)
     plan: Plan | None = None
+    image: Image | None = None  # where the backend makes one: what is kept on disk
     meta_nodes: int = 0
 
     @contextmanager
@@ -91,6 +95,7 @@ class Compilation:
         start = time.perf_counter()
         yield
         self.passes.append(Pass(name, time.perf_counter() - start))
+        self.meta_nodes = self.meta_nodes or len(ancestors(self.graph))
         if config.verify and self.graph:
             verify(self.graph)
         if config.dump == name:
@@ -108,11 +113,23 @@ class Programs:
 
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
+        self._seen: list[Compilation] | None = None
+
+    @contextmanager
+    def observed(self) -> Iterator[list[Compilation]]:
+        """Compile everything afresh within, and collect the compilations."""
+        self._seen = []
+        try:
+            yield self._seen
+        finally:
+            self._seen = None
 
     def find(
         self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
     ) -> Executable | None:
         """A program for this recording that produces at least what is wanted."""
+        if self._seen is not None:
+            return None
         for executable in self._by_key.get(key, ()):
             if executable.writes == writes and (
                 executable.outputs == wanted or set(executable.outputs) >= set(wanted)
@@ -121,14 +138,45 @@ class Programs:
         return None
 
     def make(self, key: Any, recording: Recording) -> Executable:
-        """Compile, and keep."""
-        executable = compile_recording(recording, key[1])
+        """Find the program on disk, or compile it; and keep it."""
+        digest = digest_on_disk(recording, key[1])
+        executable = None
+        if digest is not None and self._seen is None:
+            executable = restore(digest, key[1])
+        if executable is None:
+            executable = compile_recording(recording, key[1], digest)
         self._by_key.setdefault(key, []).append(executable)
+        made = getattr(executable, "compilation", None)
+        if self._seen is not None and made is not None:
+            self._seen.append(made)
         return executable
 
 
-def compile_recording(recording: Recording, backend: str) -> Executable:
-    """Expand the recording and compile it for a backend."""
+def digest_on_disk(recording: Recording, backend: str) -> str | None:
+    """The name under which the program is kept on disk; None where it is not kept."""
+    if not config.disk_cache or backend == "reference":
+        return None
+    identity = getattr(backends.load(backend), "identity", None)
+    return None if identity is None else digest_of(recording, identity())
+
+
+def restore(digest: str, backend: str) -> Executable | None:
+    """The program of this name, if it is on disk and still fits this machine."""
+    image = shelf.load(digest)
+    if image is None:
+        return None
+    try:
+        executable: Executable = backends.load(backend).restore(image)
+    except (RuntimeError, KeyError):  # a library declines what it offered before
+        return None
+    statistics.counters.programs_from_disk += 1
+    return executable
+
+
+def compile_recording(
+    recording: Recording, backend: str, digest: str | None = None
+) -> Executable:
+    """Expand the recording and compile it for a backend; keep it on disk as `digest`."""
     statistics.counters.compilations += 1
     with interning():
         made = Compilation(recording)
@@ -136,7 +184,11 @@ def compile_recording(recording: Recording, backend: str) -> Executable:
             made.graph = Expansion(recording).run()
         if backend == "reference":
             return Interpreted(made.graph, recording.wanted, recording.writes)
-        return compile_for(made, backends.load(backend))
+        executable = compile_for(made, backends.load(backend))
+    if digest is not None and made.image is not None:
+        with made.step("keep"):
+            shelf.store(digest, made.image)
+    return executable
 
 
 def compile_for(made: Compilation, backend: Any) -> Executable:

@@ -48,6 +48,7 @@ class LibraryStep:
     operands: dict[str, Layout]
     arguments: dict[str, Ref]
     options: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    workspace: dict[str, int] = field(default_factory=dict)  # bytes of each
 
 
 Step = KernelStep | LibraryStep
@@ -247,9 +248,10 @@ class Planner:
             name: self._ref(node, offset)
             for name, (node, offset) in library_nodes(unit.library).items()
         }
-        for name in self.workspaces[unit.number]:
+        workspace = self.workspaces[unit.number]
+        for name in workspace:
             arguments_by_name[name] = ("arena", self.lifetimes[unit.number, name].offset, 0)
-        return LibraryStep(kind, layouts, arguments_by_name, options)
+        return LibraryStep(kind, layouts, arguments_by_name, options, workspace)
 
 
 def assign(lifetimes: Sequence[Lifetime]) -> int:

@@ -69,12 +69,14 @@ class Expansion:
     rules: dict[int, Rule] = field(default_factory=dict)
     leaves: list[Node] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)  # node id → user's line
+    marked: set[int] = field(default_factory=set)  # results that are differentiated for
     next_slot: int = 0
 
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
         for n, leaf in enumerate(self.recording.leaves):
             self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
+        self.marked = _differentiated(self.recording)
         with noting(self.rules):
             for entry in self.recording.entries:
                 self._expand(entry)
@@ -89,8 +91,10 @@ class Expansion:
         if entry.stop:
             outputs = [self._cut(node) for node in outputs]
         for node in outputs:
+            if len(self.results) in self.marked:
+                node = build.apply("mark", node)
             self.lines.setdefault(node.id, entry.line)
-        self.results.extend(outputs)
+            self.results.append(node)
 
     def _input(self, ref: Any) -> Node | None:
         if ref is None:
@@ -115,3 +119,12 @@ class Expansion:
     @staticmethod
     def _cut(node: Node) -> Node:
         return build.apply("detach", node) if node.dtype.is_floating_point else node
+
+
+def _differentiated(recording: Recording) -> set[int]:
+    """Positions of results that some backward pass takes derivatives with respect to."""
+    found: set[int] = set()
+    for entry in recording.entries:
+        if entry.operator is BACKWARD:
+            found.update(ref for ref in entry.refs[2:] if ref >= 0)
+    return found

@@ -65,8 +65,8 @@ def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:
 
 
 def drop_detach(node: Node) -> Node | None:
-    """detach has done its work."""
-    if isinstance(node, Map) and node.function == "detach":
+    """detach and mark have done their work."""
+    if isinstance(node, Map) and node.function in ("detach", "mark"):
         return node.inputs[0]
     return None
 

@@ -93,7 +93,7 @@ def apply(function: str, *operands: Node, dtype: DType | None = None) -> Node:
     simpler = _simpler_map(function, operands, dtype)
     if simpler is not None:
         return simpler
-    folded = _fold(entry, operands, dtype)
+    folded = _fold(entry, operands, dtype) if function != "mark" else None
     if folded is not None:
         return folded
     if entry.commutative and operands[0].id > operands[1].id:

@@ -158,6 +158,8 @@ scalar("round", lambda x: np.rint(x) if x.dtype.kind == "f" else x, lambda f, g,
 scalar("sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (y * 2.0), triton="tl.sqrt_rn({0})")
 scalar("cast", lambda x: x, lambda f, g, y, x: f.cast(g, x.dtype), result="given", triton="")
 scalar("bitcast", lambda x: x, None, result="given", triton="")
+# The identity that keeps a value apart, so that derivatives with respect to it can be asked for.
+scalar("mark", lambda x: x, lambda f, g, y, x: g, triton="{0}")
 # The identity that no derivative passes: it is removed once derivatives are taken.
 scalar("detach", lambda x: x, lambda f, g, y, x: None, triton="{0}")
 

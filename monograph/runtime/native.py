@@ -183,6 +183,14 @@ def host_features() -> str:
 
 
 @functools.cache
+def compiler_version() -> str:
+    """The versions of llvmlite and of the LLVM in it."""
+    llvm = _llvm()
+    package = importlib.import_module("llvmlite")
+    return f"llvmlite {package.__version__} LLVM {llvm.llvm_version_info}"
+
+
+@functools.cache
 def vector_bits() -> int:
     """The widest vector that code for this machine should use, in bits."""
     features = host_features().split(",")
@@ -264,4 +272,3 @@ def _load_globally(library: str) -> None:
     """Make a shared library's symbols visible to generated code, where the system has it."""
     with contextlib.suppress(OSError):
         ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
-

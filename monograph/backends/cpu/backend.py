@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import statistics
-from ...codegen.llvm import Machine, emit
+from ...codegen.kernel import Kernel
+from ...codegen.llvm import Machine, Module
+from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome, on_synchronize
+from ...compiler.plan import KernelStep
 from ...config import config
-from ...runtime import native
+from ...ir import dtypes
+from ...runtime import native, openmp
+from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
 from ...storage import Value
 from . import library
 from .program import NativeProgram, pool, prepare_runtime
 
 on_synchronize(EXECUTOR.synchronize)
+
+# Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
+MODULE_CHARACTERS = 24_000
+KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
 
 def accepts(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
@@ -33,21 +42,18 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
 
 
 class CpuExecutable:
-    """A compiled program with the positions of its results."""
+    """A program with the positions of its results. `compilation` is None for one from disk."""
 
-    def __init__(self, made: Compilation, native_program: NativeProgram) -> None:
-        recording = made.recording
-        self.outputs = recording.wanted
-        self.writes = recording.writes
+    def __init__(self, image: Image, native_program: NativeProgram) -> None:
+        self.outputs = image.wanted
+        self.writes = image.writes
         self.native = native_program
-        self.compilation = made
-        nonempty = [n for n, node in enumerate(made.graph) if node.size]
+        self.compilation: Compilation | None = None
+        self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
+        nonempty = [n for n, (shape, _) in enumerate(self._metas) if 0 not in shape]
         self._place = {n: place for place, n in enumerate(nonempty)}
-        self._metas = [(node.shape, node.dtype) for node in made.graph]
-        overwritten = {
-            recording.wanted.index(position): leaf for position, leaf in recording.writes
-        }
-        self._in_place = native_program.plan.in_place
+        overwritten = {image.wanted.index(position): leaf for position, leaf in image.writes}
+        self._in_place = image.plan.in_place
         self._copied = {
             n: leaf for n, leaf in overwritten.items()
             if n in self._place and self._place[n] not in self._in_place
@@ -101,15 +107,52 @@ class CpuExecutable:
 def build(made: Compilation) -> CpuExecutable:
     """Compile the kernels and make the native program."""
     assert made.plan is not None
-    prepare_runtime(config.threads)
-    kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
+    results = tuple([(node.shape, node.dtype.name) for node in made.graph])
+    recording = made.recording
+    code = compile_kernels({low.kernel.name: low.kernel for low in made.lowered.values()})
+    made.image = Image(recording.wanted, recording.writes, results, made.plan, code)
+    executable = restore(made.image)
+    executable.compilation = made
+    return executable
+
+
+def restore(image: Image) -> CpuExecutable:
+    """The program of an image, whether it was just compiled or kept on disk."""
+    prepare_runtime()
+    module = native.load_object(*image.code)
+    steps = image.plan.steps
+    addresses = {s.name: module.address(s.name) for s in steps if isinstance(s, KernelStep)}
+    program = NativeProgram(image.plan, addresses, module)
+    counters = statistics.counters
+    counters.arena_bytes = max(counters.arena_bytes, image.plan.arena_bytes)
+    return CpuExecutable(image, program)
+
+
+def compile_kernels(kernels: Mapping[str, Kernel]) -> tuple[bytes, ...]:
+    """Object code of all kernels, several in one object."""
     machine = Machine(native.vector_bits())
-    modules = {name: native.compile_ir(emit(kernel, machine)) for name, kernel in kernels.items()}
-    addresses = {name: module.address(name) for name, module in modules.items()}
-    program = NativeProgram(made.plan, addresses, modules)
-    statistics.counters.arena_bytes = max(
-        statistics.counters.arena_bytes, made.plan.arena_bytes
-    )
-    return CpuExecutable(made, program)
+    helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
+    with Batch(helpers) as batch:
+        module = Module(machine)
+        for kernel in kernels.values():
+            module.add(kernel)
+            if module.length >= MODULE_CHARACTERS:
+                batch.submit(module.text())
+                module = Module(machine)
+        if module.length:
+            batch.submit(module.text())
+        return tuple(batch.collect())
 
 
+def identity() -> str:
+    """Everything outside this package that the programs depend on."""
+    prepare_runtime()
+    found = library.onednn.find_library()
+    parts = [
+        native.host_cpu(),
+        native.host_features(),
+        native.compiler_version(),
+        f"threads {openmp.threads()}",
+        f"oneDNN {found.path} {found.version}" if library.available() else "no oneDNN",
+    ]
+    return "\n".join(parts)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...compiler.plan import KernelStep, LibraryStep, Plan, Ref
+from ...config import config
 from ...ir import dtypes
-from ...runtime import openmp
+from ...runtime import native, openmp
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block, Pool
 from ...runtime.program import (
@@ -78,7 +79,7 @@ class NativeProgram:
 
     def _library(self, step: LibraryStep) -> list[Library]:
         bound = library.prepare(step.kind, step.operands, step.options)
-        if bound is None:
+        if bound is None or library.workspace(bound) != step.workspace:
             raise RuntimeError(f"oneDNN no longer offers {step.kind} {step.operands}")
         functions = LibraryFunctions(*onednn.function_addresses())
         made = []
@@ -108,8 +109,9 @@ class NativeProgram:
 _FORMAT = {float: "d", int: "q", bool: "?7x"}
 
 
-def prepare_runtime(threads: int) -> None:
+def prepare_runtime() -> None:
     """Load the OpenMP helper that kernels call, and set the number of threads."""
+    native.set_cache_folder(config.cache_dir / "objects" if config.disk_cache else None)
     openmp.library()
     openmp.module()
-    openmp.set_threads(threads)
+    openmp.set_threads(config.threads)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import statistics
-from ...codegen.triton import TritonKernel
+from ...codegen.triton import TritonKernel, Tuning
 from ...compiler.pipeline import on_synchronize
 from ...compiler.plan import LibraryStep, Ref
 from . import matmul
@@ -41,7 +41,7 @@ class Runtime:
         self.library = library  # None: contractions are loops
         self.pool = DevicePool(device)
         self._arena: Any = None
-        self._compiled: dict[str, CompiledKernel] = {}
+        self._compiled: dict[tuple[str, int], CompiledKernel] = {}
 
     def arena(self, nbytes: int) -> int:
         """The address of at least so many bytes, the same for all programs."""
@@ -50,10 +50,11 @@ class Runtime:
         return int(self._arena.address)
 
     def compile(self, text: TritonKernel, capability: int) -> CompiledKernel:
-        """Machine code; the name of a generated function says what it does."""
-        found = self._compiled.get(text.name)
+        """Machine code, made once for each text."""
+        key = (text.body, text.num_warps)
+        found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[text.name] = compile_kernel(text, capability)
+            found = self._compiled[key] = compile_kernel(text, capability)
         return found
 
 
@@ -107,18 +108,19 @@ class Bound:
 class CudaExecutable:
     """A program on the device; `run` returns as soon as it is enqueued."""
 
-    def __init__(self, made: Any, on: Runtime) -> None:
+    def __init__(self, made: Any, on: Runtime, tuning: Tuning | None = None) -> None:
         recording = made.recording
         self.compilation = made
         self.runtime = on
         self.outputs: tuple[int, ...] = recording.wanted
         self.writes: tuple[tuple[int, int], ...] = recording.writes
-        self.calls = make_calls(made)
+        self.calls = make_calls(made, tuning)
         self._metas = [(node.shape, node.dtype) for node in made.graph]
         self._replaces = {self.outputs.index(at): leaf for at, leaf in self.writes}
         nonempty = [n for n, (shape, _) in enumerate(self._metas) if math.prod(shape)]
         self._place = {n: place for place, n in enumerate(nonempty)}
         self._bound: dict[tuple[int, ...], Bound] = {}
+        self.bound: Bound | None = None  # the launches of the last run
         self._slots: DeviceBlock | None = None
         if recording.slots:
             self._pack = struct.Struct("".join(_FORMAT[each] for each in recording.slots)).pack
@@ -139,7 +141,8 @@ class CudaExecutable:
         if self._slots is not None:
             packed = np.frombuffer(self._pack(*slots), np.uint8)
             self.runtime.device.write(self._slots.address, packed)
-        self._bind(given, results)()
+        bound = self.bound = self._bind(given, results)
+        bound()
         statistics.counters.launches += 1
         for leaf in in_place.values():
             pool.forget(leaves[leaf])

@@ -93,6 +93,19 @@ class CudaDevice:
         """Enqueue a copy on the device, or into a graph under capture."""
         target.buffer.copy_from(source.buffer, stream=stream or self.stream)
 
+    def repeat(self, memory: Memory, pattern: np.ndarray) -> None:
+        """Fill memory with a pattern, over and over; only the pattern comes from the host."""
+        have = min(pattern.nbytes, memory.nbytes)
+        self.write(memory.address, np.ascontiguousarray(pattern).reshape(-1).view(np.uint8)[:have])
+        while have < memory.nbytes:
+            more = min(have, memory.nbytes - have)
+            self._check(
+                self._driver.cuMemcpyDtoDAsync(
+                    memory.address + have, memory.address, more, self.stream.handle
+                )
+            )
+            have += more
+
     def _check(self, returned: tuple[Any, ...]) -> None:
         status = returned[0]
         if int(status) != 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...codegen.kernel import Kernel
-from ...codegen.triton import TritonKernel, emit
+from ...codegen.triton import TritonKernel, Tuning, emit
 from ...compiler.plan import KernelStep, LibraryStep, Plan, Ref
 
 _ALIGNMENT = 256
@@ -51,7 +51,7 @@ class CallList:
         )
 
 
-def make_calls(made: Any) -> CallList:
+def make_calls(made: Any, tuning: Tuning | None = None) -> CallList:
     """The calls of a compilation (`compiler.pipeline.Compilation`)."""
     plan: Plan = made.plan
     kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
@@ -66,7 +66,7 @@ def make_calls(made: Any) -> CallList:
         kernel = kernels[step.name]
         text = texts.get(step.name)
         if text is None:
-            text = texts[step.name] = emit(kernel)
+            text = texts[step.name] = emit(kernel, tuning)
         places = _given(kernel, step)
         reached = _add_workspace(kernel, text, places, start)
         end = max(end, reached)

@@ -1,6 +1,6 @@
 """Kernels to LLVM IR text; see `emitter.py`."""
 
-from .emitter import emit
+from .emitter import Module, emit
 from .machine import Machine
 
-__all__ = ["Machine", "emit"]
+__all__ = ["Machine", "Module", "emit"]

@@ -35,18 +35,23 @@ def emit(kernel: Kernel, machine: Machine) -> str:
     >>> "load <16 x float>" in emit(copy, Machine(512))
     True
     """
-    module = _Module(machine)
+    module = Module(machine)
     module.add(kernel)
     return module.text()
 
 
-class _Module:
-    """Collects the functions of a kernel and of what follows it."""
+class Module:
+    """The text of an LLVM module: all functions of the kernels that are added to it."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.functions: list[str] = []
         self.declarations: set[str] = {PARALLEL}
+
+    @property
+    def length(self) -> int:
+        """How many characters of code there are so far."""
+        return sum(len(text) for text in self.functions)
 
     def add(self, kernel: Kernel) -> None:
         """Write all functions of a kernel."""

@@ -181,9 +181,8 @@ class Stages(Values):
         combine = each.combine
         target = f"p{each.partials}"
         if lanes is None or sums_lanes(each):
-            if self.tiling.two_dimensional:
-                self.line(f"{total} = {self.fold(combine, [total], axis=1, keep=False)}")
-            self.line(f"{total} = {self.fold(combine, [total], axis=0, keep=False)}")
+            for axis in reversed(range(len(self.shape(lanes)))):
+                self.line(f"{total} = {self.fold(combine, [total], axis, keep=False)}")
             self.line(f"tl.store({target} + pid, {total})")
             return
         if self.tiling.two_dimensional:

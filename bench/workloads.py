@@ -1,0 +1,177 @@
+"""The training steps that are measured: model, optimiser and data, the same for both frameworks.
+
+The networks of the tests are used where they fit; each is written once and takes a framework's `nn`
+and `functional`. `first_step` in a process of its own measures compile time and memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monograph.data import load_digits
+from tests.models import networks
+
+VOCABULARY = 65
+
+
+def digits(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Digits as [N, 1, 28, 28] around zero, and their labels."""
+    images, labels = load_digits("train")
+    order = np.arange(count) % len(images)
+    return ((images[order] / 255 - 0.13) / 0.31).astype(np.float32)[:, None], labels[order].astype(
+        np.int64
+    )
+
+
+def flat_digits(count: int) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = digits(count)
+    return images.reshape(count, -1), labels
+
+
+def letters(batch: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random token numbers and their successors."""
+    tokens = np.random.default_rng(0).integers(0, VOCABULARY, (batch, length + 1))
+    return tokens[:, :-1].copy(), tokens[:, 1:].copy()
+
+
+def cnn(nn: Any, F: Any) -> Any:
+    """Two convolutions with batch norm and max pooling for [N, 1, 28, 28]."""
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # [N, 64, 7, 7]
+        nn.Flatten(),
+        nn.Linear(64 * 7 * 7, 10),
+    )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A model with its data. `samples` is the batch, for throughput; `budget` the seconds that
+    its first compilation may take."""
+
+    title: str
+    build: Callable[[Any, Any], Any]
+    data: Callable[[], tuple[np.ndarray, np.ndarray]]
+    budget: float | None = None
+    large: bool = False
+
+
+def _gpt(layers: int, width: int, heads: int, length: int) -> Callable[[Any, Any], Any]:
+    return lambda nn, F: networks.gpt(nn, F, VOCABULARY, length, width, heads, layers)
+
+
+WORKLOADS = {
+    "mlp": Workload(
+        "MLP 784-512-512-10, batch 128",
+        lambda nn, F: networks.mlp(nn, F, (784, 512, 512, 10)),
+        lambda: flat_digits(128),
+        budget=0.5,
+    ),
+    "cnn": Workload("CNN on 28×28 digits, batch 128", cnn, lambda: digits(128)),
+    "gpt-small": Workload(
+        "GPT 2×128, 8×128 letters", _gpt(2, 128, 4, 128), lambda: letters(8, 128)
+    ),
+    "gpt": Workload(
+        "GPT 6×384, 8×256 letters",
+        _gpt(6, 384, 6, 256),
+        lambda: letters(8, 256),
+        budget=6.0,
+        large=True,
+    ),
+}
+
+
+def train_step(nn_functional: Any, forward: Callable[[Any], Any], optimizer: Any, batch: Any) -> Any:
+    """A function that takes one step of training and returns the loss."""
+    x, y = batch
+
+    def step() -> Any:
+        logits = forward(x)
+        loss = nn_functional.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def ours(workload: Workload, weights: dict[str, np.ndarray] | None = None) -> Callable[[], Any]:
+    """Monograph's step, from these weights."""
+    import monograph as mg
+
+    mg.manual_seed(0)
+    model = workload.build(mg.nn, mg.nn.functional)
+    if weights is not None:
+        model.load_state_dict(weights)
+    batch = tuple(mg.tensor(array) for array in workload.data())
+    optimizer = mg.optim.AdamW(model.parameters(), lr=1e-3)
+    return train_step(mg.nn.functional, model, optimizer, batch)
+
+
+def theirs(workload: Workload, compile_it: bool) -> tuple[Callable[[], Any], dict[str, np.ndarray]]:
+    """PyTorch's step and the weights that it starts from."""
+    from bench import pytorch
+
+    torch = pytorch.torch
+    torch.manual_seed(0)
+    model = workload.build(torch.nn, torch.nn.functional)
+    weights = {name: t.detach().numpy().copy() for name, t in model.state_dict().items()}
+    batch = tuple(torch.from_numpy(array) for array in workload.data())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=compile_it)
+    forward = pytorch.compiled(model) if compile_it else model
+    return train_step(torch.nn.functional, forward, optimizer, batch), weights
+
+
+def first_step(name: str, framework: str, steps: int) -> dict[str, float]:
+    """Seconds of the first and of later steps, and memory, in this process."""
+    workload = WORKLOADS[name]
+    begin = time.perf_counter()
+    if framework == "monograph":
+        step = ours(workload)
+    else:
+        step, _ = theirs(workload, framework == "compiled")
+    built = time.perf_counter()
+    step().item()
+    first = time.perf_counter() - built
+    later = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step().item()
+        later.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    found = {"build": built - begin, "first": first, "later": min(later), "peak": float(peak)}
+    if framework == "monograph":
+        import monograph as mg
+
+        found["arena"] = float(mg.stats().arena_bytes)
+        found["compilations"] = float(mg.stats().compilations)
+        found["from_disk"] = float(mg.stats().programs_from_disk)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=WORKLOADS)
+    parser.add_argument("framework", choices=["monograph", "eager", "compiled"])
+    parser.add_argument("--steps", type=int, default=5)
+    chosen = parser.parse_args()
+    print(json.dumps(first_step(chosen.name, chosen.framework, chosen.steps)))
+
+
+if __name__ == "__main__":
+    main()
