@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,14 @@ def theirs(workload: Workload, compile_it: bool) -> tuple[Callable[[], Any], dic
     return train_step(torch.nn.functional, forward, optimizer, batch), weights
 
 
+def peak_memory() -> float:
+    """The most bytes that were resident. (`getrusage` would count those of the parent process.)"""
+    for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+        if line.startswith("VmHWM"):
+            return float(line.split()[1]) * 1024
+    return float("nan")
+
+
 def first_step(name: str, framework: str, steps: int) -> dict[str, float]:
     """Seconds of the first and of later steps, and memory, in this process."""
     workload = WORKLOADS[name]
@@ -153,8 +161,7 @@ def first_step(name: str, framework: str, steps: int) -> dict[str, float]:
         start = time.perf_counter()
         step().item()
         later.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    found = {"build": built - begin, "first": first, "later": min(later), "peak": float(peak)}
+    found = {"build": built - begin, "first": first, "later": min(later), "peak": peak_memory()}
     if framework == "monograph":
         import monograph as mg
 

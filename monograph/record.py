@@ -256,7 +256,10 @@ def _enter(recorder: Recorder, value: Value) -> None:
     """Give a value from outside this recording a place among the leaves."""
     if not value.ready:
         if value.record is None:
-            raise RuntimeError("a value without data and without a record was used")
+            raise errors.GradientError(
+                "one of the variables needed for gradient computation has been modified by an "
+                "inplace operation: its old contents are gone"
+            )
         _record_again(recorder, value)
         return
     recorder.leaves.append(value)
@@ -410,11 +413,18 @@ def flush(reason: str) -> None:
         value = results[position]
         value.data, value.block, value.address, value.ready = array, block, address, True
     for position, leaf in writes:
-        results[position].exposed = recorder.leaves[leaf].exposed
+        _overwrite(recorder.leaves[leaf], results[position])
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
     _release(recorder)
     recorder.reset()
+
+
+def _overwrite(old: Value, new: Value) -> None:
+    """The memory of `old` now holds `new`: what was there is gone."""
+    new.exposed = old.exposed
+    if new.block is old.block and new.data is old.data:
+        old.ready, old.data, old.block, old.record = False, None, None, None
 
 
 def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:

@@ -166,8 +166,11 @@ class Tensor:
 
     # --- writing ---
 
-    def _write(self, new: Tensor) -> Tensor:
-        """Replace the contents by `new`, of the same shape; the base and all views see it."""
+    def _write(self, new: Tensor, fresh: bool = False) -> Tensor:
+        """Replace the contents by `new`, of the same shape; the base and all views see it.
+
+        A `fresh` result is held by nobody else, so its value is taken and not copied.
+        """
         here, base = self._value(), self._storage.value
         is_leaf = here.tape is None or (base.requires_grad and base.tape is None)
         if here.requires_grad and is_leaf and record.recorder().grad:
@@ -175,12 +178,11 @@ class Tensor:
                 "a leaf tensor that requires grad (or a view of one) is being used in an in-place "
                 "operation; write within no_grad()"
             )
-        target = new
         if self._view is not None:
-            target = _write_through(self, new)
-        value = target._value()
-        if value.owner is not None and value.owner() is not None and target is new:
-            value = target.clone()._value()  # type: ignore[attr-defined]
+            new = _write_through(self, new)
+        elif not fresh or new._view is not None:
+            new = new.clone()  # type: ignore[attr-defined]
+        value = new._storage.value
         old = self._storage.value
         if old.requires_grad and old.tape is None:
             value.requires_grad, value.leaf, value.tape = True, old.leaf, None

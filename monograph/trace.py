@@ -1,13 +1,14 @@
 """Recording without data: what a function would compute, as the compiler sees it.
 
 `trace(function, *kinds)` calls the function with tensors that have a shape and a dtype but no
-contents, and returns the `Recording` of what it recorded. Nothing is allocated or computed, so a
-program over gigabytes can be compiled on a small machine.
+contents, and returns what it recorded: the `Recording`, and the Python numbers that stand in its
+slots. Nothing is allocated or computed, so a program over gigabytes can be compiled on a small
+machine.
 
 >>> import monograph as mg
->>> recording = trace(lambda x: (x * 2).sum(), kind(1 << 20, 1 << 12))
->>> [entry.operator.name for entry in recording.entries], recording.leaves
-(['mul', 'sum'], (float32[1048576, 4096],))
+>>> recording, numbers = trace(lambda x: (x * 2).sum(), kind(1 << 20, 1 << 12))
+>>> [entry.operator.name for entry in recording.entries], recording.leaves, numbers
+(['mul', 'sum'], (float32[1048576, 4096],), (2,))
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def placeholder(meta: Meta) -> Any:
     return from_value(value)
 
 
-def trace(function: Callable[..., Any], *kinds: Meta) -> Recording:
+def trace(function: Callable[..., Any], *kinds: Meta) -> tuple[Recording, tuple[Any, ...]]:
     """What the function records when called with placeholders of these kinds.
 
     Wanted are the results that are alive when the function returns: what it returns, and what it
@@ -56,7 +57,7 @@ def trace(function: Callable[..., Any], *kinds: Meta) -> Recording:
         wanted, writes = record._live(recorder)
         recording = record._form(recorder, wanted, writes)
         del arguments, results
-    return recording
+    return recording, tuple(recorder.slots)
 
 
 @contextmanager

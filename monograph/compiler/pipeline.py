@@ -173,9 +173,7 @@ def restore(digest: str, backend: str) -> Executable | None:
     return executable
 
 
-def compile_recording(
-    recording: Recording, backend: str, digest: str | None = None
-) -> Executable:
+def compile_recording(recording: Recording, backend: str, digest: str | None = None) -> Executable:
     """Expand the recording and compile it for a backend; keep it on disk as `digest`."""
     statistics.counters.compilations += 1
     with interning():

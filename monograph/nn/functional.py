@@ -14,7 +14,7 @@ from ..ops.loss import l1_loss, mse_loss
 from ..ops.matmul import linear
 from ..ops.methods import pad
 from ..tensor import Tensor
-from .parameter import take, without_history
+from .parameter import take
 
 tanh = math.tanh
 
@@ -42,14 +42,15 @@ def batch_norm(
             x, running_mean, running_var, weight, bias, eps
         )
         return inference
-    state = [t for t in (running_mean, running_var) if t is not None]
-    results = norm.batch_norm_training(x, running_mean, running_var, weight, bias, momentum, eps)
-    if not state:
-        return results  # type: ignore[no-any-return]
-    with no_grad():
-        for running, new in zip(state, results[1:], strict=True):
-            take(running, without_history(new))
-    return results[0]  # type: ignore[no-any-return]
+    y, mean, variance = norm.batch_norm_training(x, weight, bias, eps)
+    pairs = [(t, n) for t, n in ((running_mean, mean), (running_var, variance)) if t is not None]
+    if pairs:
+        with no_grad():
+            averages, news = zip(*pairs, strict=True)
+            moved = norm.running_average(averages, news, momentum)
+            for target, new in zip(averages, moved if len(pairs) > 1 else (moved,), strict=True):
+                take(target, new)
+    return y  # type: ignore[no-any-return]
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:

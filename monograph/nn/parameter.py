@@ -17,7 +17,7 @@ from ..ops.math import detach
 from ..storage import concrete, meta_of
 from ..tensor import Parameter, Tensor, View, from_value
 
-__all__ = ["Parameter", "detached", "fill_from_array", "known", "take", "without_history"]
+__all__ = ["Parameter", "detached", "fill_from_array", "known", "take"]
 
 
 def known(array: np.ndarray) -> Tensor:
@@ -31,22 +31,7 @@ def known(array: np.ndarray) -> Tensor:
 
 def take(target: Tensor, result: Tensor) -> Tensor:
     """Give `target` the value of a fresh `result` that nobody else holds; a leaf stays a leaf."""
-    held = target._value()
-    is_leaf = held.requires_grad and held.tape is None
-    if target._view is not None or result._view is not None or (is_leaf and record.recorder().grad):
-        return target._write(result)
-    value = result._storage.value
-    if is_leaf:
-        value.requires_grad, value.leaf, value.tape = True, held.leaf, None
-    target._storage.write(value)
-    return target
-
-
-def without_history(result: Tensor) -> Tensor:
-    """A fresh result as state: it does not require gradients, whatever it was computed from."""
-    value = result._storage.value
-    value.requires_grad, value.tape = False, None
-    return result
+    return target._write(result, fresh=True)
 
 
 def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:

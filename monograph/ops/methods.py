@@ -242,7 +242,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 f"{function.__name__}_: a result of dtype {new.dtype.name} cannot be written "
                 f"into a tensor of dtype {x.dtype.name}"
             )
-        return x._write(_converted(new, x.dtype))
+        return x._write(_converted(new, x.dtype), fresh=new is not x)
 
     method.__name__ = f"{function.__name__}_"
     method.__doc__ = f"`{function.__name__}` in place."

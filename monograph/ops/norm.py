@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ir import build
 from ..tensor import Tensor
-from .define import Scalar, operator
+from .define import Scalar, Tensors, operator
 
 f = build.functions
 
@@ -52,13 +52,11 @@ def _per_channel(v: Any, x: Any) -> Any:
 
 @operator(method=False)
 def batch_norm_training(
-    x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-    weight: Tensor | None = None, bias: Tensor | None = None, momentum: Tensor | Scalar = 0.1,
-    eps: Scalar = 1e-5,
-) -> Any:  # fmt: skip
-    """x [N, C, …] normalised over all axes but the channels, and the new running statistics.
+    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
+) -> Any:
+    """x [N, C, …] normalised over all axes but the channels, and its mean and unbiased variance.
 
-    The statistics are state: no derivative passes through them.
+    The statistics are for the running averages: no derivative passes through them.
     """
     axes = (0, *range(2, x.ndim))
     number = x.size // max(x.shape[1], 1)
@@ -66,13 +64,16 @@ def batch_norm_training(
         raise ValueError(f"batch norm needs more than one value per channel, got {list(x.shape)}")
     mean, variance, y = moments(x, axes, eps)
     y = affine(y, _per_channel(weight, x), _per_channel(bias, x))
-    results = [y]
     unbiased = variance * (number / (number - 1))
-    for running, new in ((running_mean, mean), (running_var, unbiased)):
-        if running is not None:
-            seen = build.apply("detach", build.reshape(new, (x.shape[1],)))
-            results.append(running + (seen - running) * momentum)
-    return tuple(results)
+    channels = (x.shape[1],)
+    seen = [build.apply("detach", build.reshape(s, channels)) for s in (mean, unbiased)]
+    return (y, *seen)
+
+
+@operator(method=False, smooth=False)
+def running_average(averages: Tensors, news: Tensors, momentum: Tensor | Scalar) -> Any:
+    """Each average moved towards its new value by the share `momentum`."""
+    return tuple([a + (n - a) * momentum for a, n in zip(averages, news, strict=True)])
 
 
 @operator(method=False)

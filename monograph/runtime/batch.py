@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import os
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from .compile_worker import receive, send
 from .native import compile_to_object
 
 MAXIMUM_WORKERS = 7
+READY_POLL_SECONDS = 0.005
 
 
 class WorkerLost(Exception):
@@ -35,17 +37,30 @@ class Worker:
     def __init__(self) -> None:
         # -P: the worker's own folder is no place to import from.
         command = [sys.executable, "-P", str(Path(compile_worker.__file__))]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
-        )
-        self.process_id = self._process.pid
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._questions, self._answers = self._process.stdin, self._process.stdout
+        self._started = False
+
+    def ready(self, timeout: float) -> bool:
+        """Whether it has started; waits that many seconds for it."""
+        if not self._started and select.select([self._answers], [], [], timeout)[0]:
+            self._answer()
+            self._started = True
+        return self._started
 
     def compile(self, text: str) -> bytes:
         """Object code, or nothing where the worker met an error."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            send(self._process.stdin, text.encode())  # type: ignore[arg-type]
-            answer = receive(self._process.stdout)  # type: ignore[arg-type]
+            send(self._questions, text.encode())
+        except (OSError, ValueError) as problem:
+            raise WorkerLost from problem
+        return self._answer()
+
+    def _answer(self) -> bytes:
+        try:
+            answer = receive(self._answers)
         except (OSError, ValueError) as problem:
             raise WorkerLost from problem
         if answer is None:
@@ -59,9 +74,8 @@ class Worker:
     def end(self) -> None:
         """End the process."""
         self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                assert pipe is not None
+        for pipe in (self._questions, self._answers):
+            with contextlib.suppress(OSError):  # what was not sent yet cannot be
                 pipe.close()
         self._process.wait()
 
@@ -73,16 +87,8 @@ class Workers:
         self._started: list[Worker] = []
         self._lock = threading.Lock()
 
-    def start(self, count: int) -> None:
-        """See to it that so many are running, and let them get ready while others work."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            self._start(count)
-        finally:
-            self._lock.release()
-
     def _start(self, count: int) -> None:
+        """See to it that so many are running."""
         for worker in [w for w in self._started if not w.alive]:
             self.drop(worker)
         with contextlib.suppress(OSError, TypeError):  # no processes left, or no interpreter known
@@ -134,6 +140,7 @@ class Batch:
         self._texts: list[str] = []
         self._codes: dict[int, bytes] = {}
         self._waiting: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._closing = False
         workers = WORKERS.take(helpers)
         self._threads = [threading.Thread(target=self._feed, args=(w,)) for w in workers]
         for thread in self._threads:
@@ -171,6 +178,7 @@ class Batch:
 
     def _dismiss(self) -> None:
         """Wait for the workers and let others have them."""
+        self._closing = True
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
@@ -182,6 +190,9 @@ class Batch:
     def _feed(self, worker: Worker) -> None:
         """Give a worker one module after the other."""
         try:
+            while not worker.ready(READY_POLL_SECONDS):
+                if self._closing:
+                    return  # a later batch will find it ready
             while (number := self._waiting.get()) is not None:
                 self._codes[number] = worker.compile(self._texts[number])
         except WorkerLost:

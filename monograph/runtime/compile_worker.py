@@ -2,8 +2,9 @@
 
 It is run as a file, by `batch.Worker`, and never imports the user's `__main__` nor the rest of this
 package: only `native`, and through it llvmlite. A message is its length in eight bytes and its
-content. An answer without content says that the text was not compiled. The worker ends when the
-pipe is closed or when nothing was asked of it for a while.
+content. The first answer says that the worker is ready; a later one without content says that the
+text was not compiled. The worker ends when the pipe is closed or when nothing was asked of it for
+a while.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import signal
 import sys
 import types
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 LENGTH_BYTES = 8
 IDLE_SECONDS = 60.0
 
 
-def send(pipe: BinaryIO, content: bytes) -> None:
+def send(pipe: IO[bytes], content: bytes) -> None:
     """Write one message."""
     pipe.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> bytes | None:
+def receive(pipe: IO[bytes]) -> bytes | None:
     """Read one message; None when the other side is gone."""
     head = pipe.read(LENGTH_BYTES)
     length = int.from_bytes(head, "little")
@@ -34,11 +35,12 @@ def receive(pipe: BinaryIO) -> bytes | None:
     return content if len(head) == LENGTH_BYTES and len(content) == length else None
 
 
-def serve(source: BinaryIO, target: BinaryIO) -> None:
+def serve(source: IO[bytes], target: IO[bytes]) -> None:
     """Answer until there is nobody to answer."""
     from monograph.runtime import native
 
     native.compile_to_object("define void @ready() { ret void }")  # loads all that is needed
+    send(target, b"")
     while select.select([source], [], [], IDLE_SECONDS)[0]:
         text = receive(source)
         if text is None:
