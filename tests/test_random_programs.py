@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as TF
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import monograph as mg
@@ -279,27 +279,64 @@ def check(made, expected, where):
         )
 
 
-def agree(program):
-    """Lazily, eagerly, on both backends and by PyTorch: the same."""
+def agree(program, backend):
+    """Lazily, with a flush after each operator, and by PyTorch: the same."""
     expected = outcome(theirs(), program)
-    for backend in ("reference", "cpu"):
-        with mg.config.override(backend=backend):
-            check(outcome(ours(), program), expected, f"lazily on {backend}")
-            with mg.eager():
-                check(outcome(ours(), program), expected, f"eagerly on {backend}")
+    # Nothing is interpreted that can be compiled, so that small programs are tested too.
+    with mg.config.override(backend=backend, tier0_limit=0):
+        check(outcome(ours(), program), expected, f"lazily on {backend}")
+    with mg.config.override(backend=backend), mg.eager():
+        check(outcome(ours(), program), expected, f"eagerly on {backend}")
 
 
+backends = pytest.mark.parametrize("backend", ["reference", "cpu"])
 relaxed = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
-@settings(max_examples=100, **relaxed)
+@backends
+@settings(max_examples=100, phases=[Phase.generate], **relaxed)
 @given(programs)
-def test_programs(program):
-    agree(program)
+def test_programs(backend, program):
+    agree(program, backend)
 
 
 @pytest.mark.long
-@settings(max_examples=3000, **relaxed)
+@backends
+@settings(max_examples=2000, **relaxed)
 @given(st.tuples(shapes, st.lists(steps, min_size=5, max_size=40)))
-def test_many_programs(program):
-    agree(program)
+def test_many_programs(backend, program):
+    agree(program, backend)
+
+
+# Programs that once went wrong, and what was wrong with them.
+FOUND = {
+    "a result that is asked for twice": (
+        [(5, 3, 3)],
+        [
+            (7, 39, 18, 32), (3, 25, 22, 40), (5, 4, 26, 32), (4, 15, 25, 2), (7, 34, 2, 2),
+            (4, 14, 33, 3), (9, 9, 31, 38), (10, 33, 17, 38), (6, 10, 14, 21), (8, 20, 24, 14),
+        ],
+    ),
+    "a scatter of one number to one place": (
+        [(4, 3), (0,), (1,)],
+        [
+            (9, 21, 23, 21), (10, 30, 7, 27), (4, 9, 24, 37), (3, 14, 33, 31), (4, 16, 40, 28),
+            (5, 23, 28, 5), (9, 7, 4, 18), (0, 0, 13, 12), (8, 13, 11, 20), (1, 14, 23, 25),
+            (4, 22, 1, 32), (8, 32, 10, 30),
+        ],
+    ),
+    "a scatter of rows of one number": (
+        [(2,)],
+        [
+            (6, 14, 9, 33), (8, 26, 1, 23), (7, 10, 21, 8), (5, 4, 40, 37), (2, 37, 6, 25),
+            (6, 40, 36, 34), (6, 6, 20, 0), (9, 34, 1, 27), (4, 28, 4, 6), (0, 9, 25, 23),
+            (6, 16, 28, 16), (5, 33, 21, 19),
+        ],
+    ),
+}  # fmt: skip
+
+
+@backends
+@pytest.mark.parametrize("name", FOUND)
+def test_programs_found_before(backend, name):
+    agree(FOUND[name], backend)

@@ -6,7 +6,6 @@ arrays (indices, masks) stay as they are, and all else is an argument. `test_ope
 table into tests; to test a new operator, add a line here.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +16,9 @@ import torch.nn.functional as TF
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph.ops import activation, conv, loss, norm
+from monograph.ops import activation, methods, norm, reduce, shape
 from monograph.ops import math as ops
 from monograph.ops import matmul as products
-from monograph.ops import methods, reduce, shape
 
 NAN, INF = float("nan"), float("inf")
 

@@ -18,7 +18,7 @@ def seeded(request):
 
 def test_uniform():
     drawn = mg.rand(COUNT).numpy()
-    assert 0 <= drawn.min() and drawn.max() < 1
+    assert drawn.min() >= 0 and drawn.max() < 1
     assert abs(drawn.mean() - 0.5) < 0.01
     assert abs(drawn.var() - 1 / 12) < 0.005
 

@@ -75,7 +75,9 @@ class CpuExecutable:
             else:
                 blocks.append(None)
                 results.append(addresses[leaf])
-        program.launch(addresses, slots, results, (leaves, blocks))
+        # The memory itself is held until the launch is over, not the values: they may move on.
+        held = [value.data if value.block is None else value.block for value in leaves]
+        program.launch(addresses, slots, results, (held, blocks))
         statistics.counters.launches += 1
         if any(value.exposed for value in leaves):
             EXECUTOR.synchronize()
