@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import config
@@ -32,7 +32,7 @@ class Shelf:
 
     limit: int = LIMIT_BYTES
     writes: int = 0
-    complaints: set[str] = field(default_factory=set)
+    complained: bool = False
 
     def path(self, digest: str) -> Path:
         """Where the program of this digest lies."""
@@ -56,7 +56,7 @@ class Shelf:
         try:
             write_checked(self.path(digest), image.to_bytes())
         except OSError as problem:
-            self._complain(f"compiled programs cannot be kept in {config.cache_dir}: {problem}")
+            self._complain(problem)
             return
         if self.writes % WRITES_BETWEEN_TRIMS == 0:
             self.trim()
@@ -88,11 +88,12 @@ class Shelf:
             except OSError:
                 continue
 
-    def _complain(self, message: str) -> None:
+    def _complain(self, problem: OSError) -> None:
         """Say it once, to those who asked to hear of compilations."""
-        if config.verbosity >= 1 and message not in self.complaints:
-            print(f"monograph: {message}", file=sys.stderr)
-        self.complaints.add(message)
+        if config.verbosity >= 1 and not self.complained:
+            self.complained = True
+            where = config.cache_dir
+            print(f"monograph: programs cannot be kept in {where}: {problem}", file=sys.stderr)
 
 
 def _delete(path: Path) -> None:

@@ -76,9 +76,7 @@ def contraction(
     window = d[4 + rank :]
     channel_out = d[1] * per_group + d[2]
     channel_in = d[1] * inner + d[3 + rank]
-    reads = [
-        place[k] * strides[k] + window[k] * dilations[k] - pads[k] for k in range(rank)
-    ]
+    reads = [place[k] * strides[k] + window[k] * dilations[k] - pads[k] for k in range(rank)]
     return build.contract(
         x, weight, shape, extents, (d[0], channel_out, *place), (d[0], channel_in, *reads),
         (channel_out, d[3 + rank], *window),
@@ -98,9 +96,7 @@ def windows(
     ]
     shape = (*x.shape[:2], *sizes, *kernel)
     i = [axis(k, e) for k, e in enumerate(shape)]
-    reads = [
-        i[2 + k] * strides[k] + i[2 + rank + k] * dilations[k] - pads[k] for k in range(rank)
-    ]
+    reads = [i[2 + k] * strides[k] + i[2 + rank + k] * dilations[k] - pads[k] for k in range(rank)]
     guard = tuple(c for k in range(rank) for c in index.within(reads[k], x.shape[2 + k]))
     return build.reindex(x, shape, (i[0], i[1], *reads), guard, fill)
 

@@ -175,7 +175,9 @@ def full_like(x: Tensor, value: float, dtype: DType | None = None) -> Tensor:
     return full(tuple(x.shape), value, dtype=dtype or x.dtype)
 
 
-def full(size: Any, value: float, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any, value: float, dtype: DType | None = None, requires_grad: bool = False
+) -> Tensor:
     """`value` everywhere.
 
     >>> import monograph as mg
@@ -327,7 +329,8 @@ def _attach() -> None:
     for name, function in arithmetic.items():
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", lambda a, b, call=function: call(b, a))
-        setattr(Tensor, f"__i{name}__", lambda a, b, call=_in_place(function): call(a, b))
+        written = _in_place(function)
+        setattr(Tensor, f"__i{name}__", lambda a, b, call=written: call(a, b))
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__{name}__", _compare(getattr(math, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[attr-defined]

@@ -177,5 +177,3 @@ def global_norm(tensors: Tensors) -> Any:
         part = build.reduce("add", x * x, tuple(range(x.ndim)))
         total = part if total is None else total + part
     return root(total)
-
-

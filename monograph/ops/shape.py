@@ -71,9 +71,7 @@ def squeeze(x: Tensor, dim: Any = None) -> Any:
         gone = set(range(x.ndim))
     else:
         gone = {_axis(x, d) for d in ((dim,) if isinstance(dim, int) else dim)}
-    return build.reshape(
-        x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)])
-    )
+    return build.reshape(x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)]))
 
 
 @operator(name="expand", method=False, view=True)
@@ -120,7 +118,7 @@ def _slice(x: Any, k: int, start: int, length: int, step: int) -> Any:
 
 @operator(name="index", method=False, view=True)
 def basic_index(x: Tensor, places: tuple[Any, ...]) -> Any:
-    """x[places] for integers, (start, stop, step) triples, None and …, as `Tensor[...]` calls it."""
+    """x[places] for integers, (start, stop, step) triples and None; `Tensor[...]` calls this."""
     k = 0
     for place in places:
         if place is None:

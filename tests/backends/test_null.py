@@ -82,7 +82,9 @@ def test_in_place_results_keep_their_contents():
 
 
 def test_a_program_is_compiled_without_data():
-    recording, numbers = trace(lambda x: mg.nn.functional.softmax(x * 3.0, dim=-1), kind(1 << 30, 8))
+    recording, numbers = trace(
+        lambda x: mg.nn.functional.softmax(x * 3.0, dim=-1), kind(1 << 30, 8)
+    )
     program = compile_recording(recording, "null")
     assert numbers == (3.0,)
     assert program.calls.launches == 1

@@ -86,14 +86,17 @@ def main():
     for name, program in PROGRAMS.items():
         try:
             error = largest_error(program, "cuda")
-            print(f"{name:24} error {error:.1e} {'ok' if error <= TOLERANCE else 'WRONG'}", flush=True)
+            print(
+                f"{name:24} error {error:.1e} {'ok' if error <= TOLERANCE else 'WRONG'}", flush=True
+            )
         except Exception:
             print(f"{name:24} FAILED", flush=True)
             traceback.print_exc()
     for name in RUNS:
         try:
             error, seconds = difference(name)
-            print(f"{STEPS} steps of {name:12} error {error:.1e}, {1e3 * seconds / STEPS:.2f} ms a step")
+            speed = 1e3 * seconds / STEPS
+            print(f"{STEPS} steps of {name:12} error {error:.1e}, {speed:.2f} ms a step")
         except Exception:
             print(f"training {name} FAILED", flush=True)
             traceback.print_exc()

@@ -30,12 +30,12 @@ def arrays(model):
     return {name: np.array(t.detach().numpy()) for name, t in model.state_dict().items()}
 
 
-def monograph_run(name, dtype, start):
+def monograph_run(name, dtype, start, wrap=lambda step: step):
     run, framework = RUNS[name](dtype), monograph()
     model = run.build(framework)
     model = model.double() if dtype == "float64" else model
     model.load_state_dict(start)
-    return train(run, framework, model, STEPS), arrays(model)
+    return train(run, framework, model, STEPS, wrap), arrays(model)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -49,16 +49,53 @@ def test_float64_on_the_reference(name):
         np.testing.assert_allclose(weights[key], value, rtol=1e-5, atol=1e-7, err_msg=key)
 
 
-@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "loops"])
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+PLACES = [("reference", True), ("cpu", True), ("cpu", False)]
+
+
+@pytest.mark.parametrize(("backend", "onednn"), PLACES, ids=["reference", "onednn", "loops"])
 @pytest.mark.parametrize("name", RUNS)
 def test_float32(name, backend, onednn):
-    if backend == "reference" and not onednn:
-        pytest.skip("the reference does not use oneDNN")
     start, losses, _ = expected(name, "float32")
     with mg.config.override(backend=backend, onednn=onednn):
         found, _ = monograph_run(name, "float32", start)
     np.testing.assert_allclose(found, losses, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("backend", "onednn"), PLACES, ids=["reference", "onednn", "loops"])
+@pytest.mark.parametrize("name", RUNS)
+def test_jit(name, backend, onednn):
+    start, losses, _ = expected(name, "float32")
+    made = []
+
+    def wrap(step):
+        made.append(mg.jit(step))
+        return made[0]
+
+    with mg.config.override(backend=backend, onednn=onednn):
+        found, weights = monograph_run(name, "float32", start, wrap)
+        plain, expected_weights = monograph_run(name, "float32", start)
+    assert made[0].reasons == []
+    np.testing.assert_allclose(found, losses, rtol=1e-3)
+    np.testing.assert_allclose(found, plain, rtol=1e-5)
+    for key, value in expected_weights.items():
+        np.testing.assert_allclose(weights[key], value, rtol=1e-4, atol=1e-5, err_msg=key)
+
+
+def test_a_hundred_steps_with_schedule_clipping_and_dropout_compile_at_most_twice():
+    run, framework = CNNRun("float32", dropout=0.2), monograph()
+    model = run.build(framework)
+    optimizer = framework.optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = framework.schedules.CosineAnnealingLR(optimizer, 100)
+    mg.synchronize()
+    mg.stats.reset()
+    for step in range(100):
+        loss = run.loss(framework, model, step)
+        optimizer.zero_grad()
+        loss.backward()
+        framework.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    assert mg.stats().compilations + mg.stats().programs_from_disk <= 2
 
 
 @pytest.mark.parametrize("name", RUNS)

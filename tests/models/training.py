@@ -71,11 +71,16 @@ class MLPRun:
         settings = {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-4, "nesterov": True}
         return framework.optim.SGD(model.parameters(), **settings), None
 
-    def loss(self, framework, model, step):
+    def data(self, step):
         start = step * self.batch % len(self.images)
-        x = framework.tensor(self.images[start : start + self.batch])
-        y = framework.tensor(self.labels[start : start + self.batch])
+        return self.images[start : start + self.batch], self.labels[start : start + self.batch]
+
+    def loss_of(self, framework, model, x, y):
         return framework.F.cross_entropy(model(x), y)
+
+    def loss(self, framework, model, step):
+        x, y = map(framework.tensor, self.data(step))
+        return self.loss_of(framework, model, x, y)
 
     def before_step(self, framework, model):
         pass
@@ -118,10 +123,12 @@ class GPTRun(MLPRun):
         factor = networks.cosine_with_warmup(5, 50)
         return optimizer, framework.schedules.LambdaLR(optimizer, factor)
 
-    def loss(self, framework, model, step):
+    def data(self, step):
         rows = [self.tokens[s : s + self.context + 1] for s in self.starts[step % 50]]
         batch = np.stack(rows)
-        x, y = framework.tensor(batch[:, :-1].copy()), framework.tensor(batch[:, 1:].copy())
+        return batch[:, :-1].copy(), batch[:, 1:].copy()
+
+    def loss_of(self, framework, model, x, y):
         logits = model(x)
         return framework.F.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
 
@@ -132,17 +139,23 @@ class GPTRun(MLPRun):
 RUNS = {"mlp": MLPRun, "cnn": CNNRun, "gpt": GPTRun}
 
 
-def train(run, framework, model, steps):
-    """The loss of every step."""
+def train(run, framework, model, steps, wrap=lambda step: step):
+    """The loss of every step; `wrap` may make another function of the step, as `mg.jit` does."""
     optimizer, schedule = run.optimizer(framework, model)
-    losses = []
-    for step in range(steps):
-        loss = run.loss(framework, model, step)
+
+    @wrap
+    def update(x, y):
+        loss = run.loss_of(framework, model, x, y)
         optimizer.zero_grad()
         loss.backward()
         run.before_step(framework, model)
         optimizer.step()
+        return loss
+
+    losses = []
+    for step in range(steps):
+        x, y = map(framework.tensor, run.data(step))
+        losses.append(update(x, y))
         if schedule is not None:
             schedule.step()
-        losses.append(loss)
     return np.array([loss.item() for loss in losses])

@@ -46,8 +46,7 @@ class CallList:
     def launches(self) -> int:
         """Kernels that one run starts, library calls counted as one each."""
         return sum(
-            1 + len(call.text.combine) if isinstance(call, KernelCall) else 1
-            for call in self.calls
+            1 + len(call.text.combine) if isinstance(call, KernelCall) else 1 for call in self.calls
         )
 
 
@@ -68,8 +67,7 @@ def make_calls(made: Any, tuning: Tuning | None = None) -> CallList:
         if text is None:
             text = texts[step.name] = emit(kernel, tuning)
         places = _given(kernel, step)
-        reached = _add_workspace(kernel, text, places, start)
-        end = max(end, reached)
+        end = max(end, _add_workspace(text, places, start))
         calls.append(KernelCall(text, places))
     return CallList(plan, calls, end)
 
@@ -93,16 +91,16 @@ def _take(refs: Iterator[Ref], count: int) -> list[Ref]:
 
 
 def _add_workspace(
-    kernel: Kernel, text: TritonKernel, places: dict[int, Ref | tuple[Ref, ...]], start: int
+    text: TritonKernel, places: dict[int, Ref | tuple[Ref, ...]], start: int
 ) -> int:
     """Place what only this kernel uses behind the arena; where that ends."""
-    for argument in text.arguments:
-        if argument.buffer < 0:
-            continue
-        use = kernel.buffers[argument.buffer]
-        if use.role in ("partials", "row"):
-            places[argument.buffer] = ("arena", start, 0)
-            start += _rounded(argument.elements * use.dtype.itemsize)
+    added: set[int] = set()
+    for function in (text, *text.combine):
+        for argument in function.arguments:
+            if argument.scratch and argument.buffer not in added:
+                added.add(argument.buffer)
+                places[argument.buffer] = ("arena", start, 0)
+                start += _rounded(argument.nbytes)
     return start
 
 

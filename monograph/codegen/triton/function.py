@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...ir.index import Expr
-from ..kernel import Apply, IndexValue, Kernel, Load, Stage, Value
-from . import helpers, scatter
+from ..kernel import Apply, BufferUse, IndexValue, Kernel, Load, Stage, Value
+from . import helpers, prologue, scatter
 from .combine import combines, partials_elements
 from .index import Scope, Term
 from .stages import Stages
@@ -43,13 +43,19 @@ class Argument:
     """One pointer that the function takes.
 
     buffer: the kernel's buffer, or -1 for one of the tables of a kernel with segments;
-    elements: how many the caller must provide (partials and long rows differ from the CPU's).
+    elements: how many the caller must provide (partials and long rows differ from the CPU's);
+    scratch: whether the memory serves this kernel and its `combine` only.
     """
 
     name: str
     type: str
     buffer: int
     elements: int
+    scratch: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements * helpers.ITEM_SIZES[self.type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +77,8 @@ class TritonKernel:
     """A generated function and its launch: `grid` programs of `num_warps` warps.
 
     Pointers are promised to be multiples of 16 bytes. The kernels of `combine` run after this
-    one (it made partials, or cleared the target of a scatter); their arguments name buffers of
-    the same kernel. All sizes are in the text, so
+    one (it made partials, cleared the target of a scatter, or computed numbers for them); their
+    arguments name buffers of the same kernel, or scratch beyond those. All sizes are in the text, so
     `constants` is empty for now.
     """
 
@@ -115,6 +121,10 @@ class TritonKernel:
 def emit(kernel: Kernel, tuning: Tuning | None = None) -> TritonKernel:
     """The Triton function of a kernel."""
     tuning = tuning or Tuning()
+    parts = prologue.split(kernel, tuning)
+    if parts is not None:
+        first = _renumbered(emit(parts.first, tuning), parts.buffers)
+        return replace(first, combine=(emit(parts.rest, tuning),))
     if kernel.segments:
         return _emit_segments(kernel, tuning)
     if scatter.is_scatter(kernel):
@@ -141,10 +151,14 @@ def emit(kernel: Kernel, tuning: Tuning | None = None) -> TritonKernel:
 def _emit_combines(kernel: Kernel, tiling: Tiling) -> tuple[TritonKernel, ...]:
     made: list[TritonKernel] = []
     for each in combines(kernel, tiling):
-        inner = emit(each.kernel)
-        arguments = tuple(replace(a, buffer=each.buffers[a.buffer]) for a in inner.arguments)
-        made.append(replace(inner, arguments=arguments))
+        made.append(_renumbered(emit(each.kernel), each.buffers))
     return tuple(made)
+
+
+def _renumbered(inner: TritonKernel, buffers: tuple[int, ...]) -> TritonKernel:
+    """A function of another kernel's buffers: its buffer n is buffers[n] there."""
+    arguments = tuple(replace(a, buffer=buffers[a.buffer]) for a in inner.arguments)
+    return replace(inner, arguments=arguments)
 
 
 def _arguments(kernel: Kernel, tiling: Tiling, row_in_memory: bool) -> tuple[Argument, ...]:
@@ -156,8 +170,13 @@ def _arguments(kernel: Kernel, tiling: Tiling, row_in_memory: bool) -> tuple[Arg
             if not row_in_memory:
                 continue
             elements = use.elements * tiling.row.extent
-        made.append(Argument(f"p{n}", helpers.POINTERS[use.dtype.name], n, elements))
+        made.append(_argument(n, use, elements))
     return tuple(made)
+
+
+def _argument(number: int, use: BufferUse, elements: int) -> Argument:
+    scratch = use.role in ("partials", "row")
+    return Argument(f"p{number}", helpers.POINTERS[use.dtype.name], number, elements, scratch)
 
 
 def _function(name: str, arguments: tuple[Argument, ...], scope: Scope) -> str:
@@ -292,7 +311,7 @@ def _emit_segments(kernel: Kernel, tuning: Tuning) -> TritonKernel:
         _two_ways(writer, f"base + {tiling.rows} <= size", "size")
     tiles = _tiles(kernel.segments, tiling.rows)
     arguments = [
-        Argument(f"p{n}", helpers.POINTERS[use.dtype.name], n, use.elements)
+        _argument(n, use, use.elements)
         for n, use in enumerate(kernel.buffers)
         if use.shared
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.dtypes import DType, Kind
+from ...ir.dtypes import BY_NAME, DType, Kind
 
 HELPERS = {
     "maximum": """
@@ -112,6 +112,8 @@ POINTERS = {
     "float32": "*fp32",
     "float64": "*fp64",
 }
+
+ITEM_SIZES = {pointer: BY_NAME[name].itemsize for name, pointer in POINTERS.items()}
 
 _ELEMENTS = {"bool": "int8"}
 _REGISTERS = {"bool": "int1", "float16": "float32"}

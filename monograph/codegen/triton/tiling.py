@@ -27,7 +27,8 @@ class Tuning:
     block: elements of a pointwise tile; resident: the longest row kept in registers;
     looped: lanes per step of a longer row; warps: threads / 32 per program, by the tile's size
     when 0; programs: how many share a privatised reduction, as many as run at once when 0;
-    stages: rows whose loads are in flight at once in a privatised kernel.
+    stages: rows whose loads are in flight at once in a privatised kernel; hoist: elements of a
+    pointwise kernel from which dear numbers that all programs share get a launch of their own.
     """
 
     block: int = 1024
@@ -37,6 +38,7 @@ class Tuning:
     programs: int = 0
     warps: int = 0
     stages: int = 1
+    hoist: int = 1 << 16
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ import numpy as np
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
 
-import monograph as mg  # noqa: E402
 from monograph.backends.cuda import backend  # noqa: E402
 from monograph.backends.cuda.compile import load_function  # noqa: E402
 from tests.backends.cuda.programs import PROGRAMS, largest_error  # noqa: E402
@@ -94,10 +93,10 @@ class HostDevice:
 
     def load(self, compiled):
         text = compiled.text
-        if text.name not in self.loaded:
+        if text.body not in self.loaded:
             path = self.folder / f"{text.name}_{next(self.numbers)}.py"
-            self.loaded[text.name] = load_function(text, path)
-        return self.loaded[text.name], text
+            self.loaded[text.body] = load_function(text, path)
+        return self.loaded[text.body], text
 
     def configuration(self, grid, compiled):
         return grid
