@@ -2,7 +2,7 @@
 
 `programs_of(step)` are the executables that a step launches; `instructions` says how long each of
 their instructions takes; `traffic` counts the bytes that its kernels read and write, and the least
-that any program with these inputs and results must.
+that any program with these inputs and results must. Call `compile_here` first.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from typing import Any
 from monograph import record
 from monograph.backends.cpu import library
 from monograph.compiler.plan import KernelStep
-from monograph.ir.node import Node
+from monograph.config import config
+from monograph.explain import report_of
 from monograph.runtime.executor import EXECUTOR
 from monograph.runtime.program import FRAMES
 
 Step = Callable[[], object]
+
+
+def compile_here() -> None:
+    """Make every program in this process: one from disk does not say how it was made."""
+    config.disk_cache = False
 
 
 def finish() -> None:
@@ -50,11 +56,15 @@ class InstructionTime:
     label: str
     microseconds: float
     nbytes: int
+    flops: int = 0
 
     @property
-    def bandwidth(self) -> float:
-        """GB/s, if all its operands come from memory once."""
-        return self.nbytes / max(self.microseconds, 1e-3) / 1e3
+    def speed(self) -> str:
+        """GFLOP/s of a library call; GB/s of a kernel, if all its operands come from memory."""
+        thousandths = max(self.microseconds, 1e-3) * 1e3
+        if self.flops:
+            return f"{self.flops / thousandths:.0f} GFLOP/s"
+        return f"{self.nbytes / thousandths:.1f} GB/s"
 
 
 def instructions(step: Step, rounds: int = 10) -> list[InstructionTime]:
@@ -75,8 +85,9 @@ def instructions(step: Step, rounds: int = 10) -> list[InstructionTime]:
     _profile(frames, False)
     found = []
     for executable in executables:
-        for n, (label, nbytes) in enumerate(described(executable)):
-            found.append(InstructionTime(label, best[id(executable), n], nbytes))
+        for n, part in enumerate(described(executable)):
+            took = best[id(executable), n]
+            found.append(InstructionTime(part.label, took, part.nbytes, part.flops))
     return found
 
 
@@ -102,40 +113,31 @@ def kernel_seconds(step: Step, rounds: int = 20) -> float:
 # --- bytes --------------------------------------------------------------------------------------
 
 
-def described(executable: Any) -> list[tuple[str, int]]:
-    """(label, bytes of its operands) of every instruction of a program."""
+@dataclass(frozen=True)
+class Described:
+    """One instruction: what it is, the bytes of its operands, and (of a library) its work."""
+
+    label: str
+    nbytes: int
+    flops: int = 0
+
+
+def described(executable: Any) -> list[Described]:
+    """Every instruction of a program; a library call may be several."""
     made = executable.compilation
-    kernel_bytes = {low.kernel.name: _kernel_bytes(low) for low in made.lowered.values()}
+    if made is None:
+        raise RuntimeError("a program from disk does not say how it was made; set disk_cache off")
     labels = executable.native.program.labels
-    found: list[tuple[str, int]] = []
-    for step in made.plan.steps:
+    found: list[Described] = []
+    for step, kernel in zip(made.plan.steps, report_of(made).kernels):
         if isinstance(step, KernelStep):
-            found.append((step.name, kernel_bytes[step.name]))
+            found.append(Described(kernel.name, kernel.bytes))
             continue
-        shapes = " ".join("×".join(map(str, o.shape)) for o in step.operands.values())
-        nbytes = sum(4 * _elements(o.shape) for o in step.operands.values())
-        for _ in library.prepare(step.kind, step.operands, step.options) or ():
-            found.append((f"{labels[len(found)]} {shapes}", nbytes))
+        for part in library.prepare(step.kind, step.operands, step.options) or ():
+            flops = 0 if "reorder" in part.primitive.implementation else kernel.flops
+            shapes = kernel.name.partition(" ")[2]
+            found.append(Described(f"{labels[len(found)]} {shapes}", kernel.bytes, flops))
     return found
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
-def _kernel_bytes(low: Any) -> int:
-    """Bytes of all arrays that a kernel reads and writes; scratch of a row stays in cache."""
-    total = 0
-    for use, what in low.pairs():
-        if use.role == "row":
-            continue
-        elements = what.size if isinstance(what, Node) else use.elements
-        both_ways = use.role in ("inout", "partials")
-        total += elements * use.dtype.itemsize * (2 if both_ways else 1)
-    return total
 
 
 @dataclass(frozen=True)
@@ -153,17 +155,9 @@ class Traffic:
 
 def traffic(step: Step) -> Traffic:
     """What a step moves, over all its programs."""
-    count = moved = least = 0
-    for executable in programs_of(step):
-        parts = described(executable)
-        count += len(parts)
-        moved += sum(nbytes for _, nbytes in parts)
-        least += _least(executable)
-    return Traffic(count, moved, least)
-
-
-def _least(executable: Any) -> int:
-    """Every input read once, every result written once."""
-    made = executable.compilation
-    inputs = sum(meta.size * meta.dtype.itemsize for meta in made.recording.leaves)
-    return inputs + sum(executable.native.sizes)
+    reports = [report_of(executable.compilation) for executable in programs_of(step)]
+    return Traffic(
+        sum(len(report.kernels) for report in reports),
+        sum(report.bytes for report in reports),
+        sum(report.least_bytes for report in reports),
+    )

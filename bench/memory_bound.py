@@ -19,7 +19,7 @@ import numpy as np
 import monograph as mg
 from bench import pytorch
 from bench.alternate import Spread, alternate
-from bench.anatomy import Step, finish, instructions, traffic
+from bench.anatomy import Step, compile_here, finish, instructions, traffic
 from bench.pytorch import torch
 from bench.tables import Section, Table, run_part
 from monograph.nn import functional as F
@@ -227,7 +227,7 @@ def measure(name: str, quick: bool) -> Table:
         row.append(_against(times, label))
     table.rows.append(row)
     slow = sorted(instructions(case.ours, 5), key=lambda i: -i.microseconds)[:3]
-    parts = "; ".join(f"{i.label} {i.microseconds / 1e3:.2f} ms {i.bandwidth:.1f} GB/s" for i in slow)
+    parts = "; ".join(f"`{i.label}` {i.microseconds / 1e3:.2f} ms, {i.speed}" for i in slow)
     table.notes.append(f"{name}: copy {Spread.of(best).show('{:.1f}', 1e-9)} GB/s; {parts}")
     return table
 
@@ -241,4 +241,5 @@ def _against(times: dict[str, list[float]], label: str) -> str:
 SECTIONS: dict[str, Section] = {name: partial(measure, name) for name in CASES}
 
 if __name__ == "__main__":
+    compile_here()
     sys.exit(run_part(SECTIONS, sys.argv[1:]))

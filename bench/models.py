@@ -1,8 +1,8 @@
 """Training steps of whole models, against PyTorch eager and compiled, from the same weights.
 
-Run `python -m bench.models [names] [--quick]`; names are those of `bench.workloads`. Times alternate
-within one process. Peak memory is that of a process of its own for each framework, which includes
-the framework itself. The last table says where our time goes.
+Run `python -m bench.models [names] [--quick]`; names are those of `bench.workloads`. Times
+alternate within one process; below them stands where our time goes. Peak memory is that of a process of its own for each framework, which includes
+the framework itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 
 from bench import pytorch
 from bench.alternate import Spread, alternate, ratios
-from bench.anatomy import finish, instructions, programs_of
+from bench.anatomy import compile_here, finish, instructions, programs_of
 from bench.processes import python
 from bench.tables import Section, Table, run_part
 from bench.workloads import WORKLOADS, Workload, ours, theirs
+from monograph.explain import report_of
 
 HEADER = ["model", "Monograph", "PyTorch eager / ours", "torch.compile / ours", "loss differs by"]
 MEMORY = [
@@ -84,7 +85,7 @@ def where_time_goes(title: str, step: Callable[[], Any], rounds: int) -> list[st
         took = sum(part.microseconds for part in group)
         lines.append(
             f"- {took / 1e3:.2f} ms ({took / total:.0%}), {len(group)} × `{label}`, "
-            f"{group[0].bandwidth:.1f} GB/s"
+            f"{group[0].speed}"
         )
     return lines
 
@@ -115,26 +116,28 @@ def _mebibytes(nbytes: float) -> str:
     return f"{nbytes / 2**20:.1f} MiB"
 
 
+COUNTS = [
+    "model", "operators recorded", "nodes after expansion", "kernels", "library calls",
+    "distinct kernels", "parallel regions", "bytes / least",
+]  # fmt: skip
+
+
 def counts(name: str, quick: bool) -> Table:
-    """One row: how many instructions of which kind a step has."""
+    """One row: what a step was compiled to."""
     workload = WORKLOADS[name]
     step = ours(workload)
     step()
     finish()
-    (*_, executable) = programs_of(step)
-    made = executable.compilation
-    kernels = len(made.lowered)
-    total = len(executable.native.program.labels)
-    columns = ["model", "operators recorded", "graph nodes", "kernels", "library calls", "distinct kernels"]
-    distinct = len({low.kernel.name for low in made.lowered.values()})
-    row = [workload.title, str(len(made.recording.entries)), str(_nodes(made)), str(kernels)]
-    return Table("Counts of a training step", columns, [[*row, str(total - kernels), str(distinct)]])
-
-
-def _nodes(made: Any) -> int:
-    from monograph.ir.node import ancestors
-
-    return len(ancestors(made.graph))
+    executable = programs_of(step)[-1]
+    report = report_of(executable.compilation)
+    generated = [kernel.name for kernel in report.kernels if kernel.kind == "generated"]
+    numbers = (
+        report.nodes_recorded, report.meta_nodes, len(generated),
+        len(report.kernels) - len(generated), len(set(generated)), report.parallel_regions,
+    )  # fmt: skip
+    ratio = f"{report.bytes / report.least_bytes:.2f}"
+    row = [workload.title, *map(str, numbers), ratio]
+    return Table("Counts of a training step", COUNTS, [row])
 
 
 def section(measure: Callable[[str, bool], Table], name: str) -> Section:
@@ -155,4 +158,5 @@ SECTIONS: dict[str, Section] = {
 }
 
 if __name__ == "__main__":
+    compile_here()
     sys.exit(run_part(SECTIONS, sys.argv[1:]))

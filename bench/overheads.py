@@ -9,13 +9,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import monograph as mg
 from bench.alternate import Spread, no_collector, shortest
-from bench.anatomy import finish, kernel_seconds
+from bench.anatomy import compile_here, finish, kernel_seconds
 from bench.processes import python
 from bench.tables import Section, Table, run_part
 from bench.workloads import WORKLOADS
@@ -57,7 +58,7 @@ def recording(quick: bool) -> Table:
             x.requires_grad_(requires_grad)
             best = float("inf")
             for _ in range(5 if quick else 30):
-                best = min(best, shortest(lambda: record_chain(operator, x, other), 1))
+                best = min(best, shortest(partial(record_chain, operator, x, other), 1))
                 record.flush("nothing is alive")
             label = f"{name}, gradients on" if requires_grad else name
             table.rows.append([label, MICRO.format(best / CHAIN * 1e6), "≤ 3 µs"])
@@ -259,4 +260,5 @@ SECTIONS: dict[str, Section] = {
 }
 
 if __name__ == "__main__":
+    compile_here()
     sys.exit(run_part(SECTIONS, sys.argv[1:]))

@@ -60,8 +60,7 @@ def cnn(nn: Any, F: Any) -> Any:
 
 @dataclass(frozen=True)
 class Workload:
-    """A model with its data. `samples` is the batch, for throughput; `budget` the seconds that
-    its first compilation may take."""
+    """A model with its data; `budget` is the seconds that its first compilation may take."""
 
     title: str
     build: Callable[[Any, Any], Any]
@@ -95,13 +94,15 @@ WORKLOADS = {
 }
 
 
-def train_step(nn_functional: Any, forward: Callable[[Any], Any], optimizer: Any, batch: Any) -> Any:
+def train_step(
+    nn_functional: Any, forward: Callable[[Any], Any], optimizer: Any, batch: Any
+) -> Any:
     """A function that takes one step of training and returns the loss."""
     x, y = batch
 
     def step() -> Any:
         logits = forward(x)
-        loss = nn_functional.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
+        loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -281,7 +281,6 @@ def test_the_same_graph_twice():
     assert x.grad.tolist() == [4.0, 8.0]
 
 
-@pytest.mark.xfail(strict=True, reason="values overwritten in memory are not yet noticed")
 def test_an_old_value_that_is_no_longer_there_is_reported():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     scale = mg.tensor([3.0, 4.0])

@@ -14,6 +14,7 @@ import enum
 import functools
 import inspect
 import sys
+import time
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -31,6 +32,7 @@ PACKAGE = __name__.partition(".")[0]
 # Settings that change what is compiled.
 SETTINGS = ("backend", "onednn", "deterministic", "bounds_checks")
 _DIGEST_BYTES = 20
+_STARTED = time.time()
 
 
 class Unstable(Exception):
@@ -41,20 +43,27 @@ def digest_of(recording: Recording, identity: str) -> str | None:
     """The name of the program of this recording on a backend of this identity, if it has one."""
     text = Text()
     try:
+        package = package_digest()
         text.recording(recording)
     except (Unstable, ValueError, OSError):  # a cell without contents, a file that is gone
         return None
     settings = [f"{name}={getattr(config, name)}" for name in SETTINGS]
-    whole = "\n".join([package_digest(), versions(), *settings, identity, *text.lines])
+    whole = "\n".join([package, versions(), *settings, identity, *text.lines])
     return blake2b(whole.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 @functools.cache
 def package_digest() -> str:
-    """Changes whenever any source file of this package does."""
+    """Changes whenever any source file of this package does.
+
+    A file that was edited since this process started is not the code that runs here.
+    """
     root = Path(__file__).parents[1]
     found = blake2b(digest_size=_DIGEST_BYTES)
+    now = time.time()
     for path in sorted(root.rglob("*.py")):
+        if _STARTED < path.stat().st_mtime <= now:
+            raise Unstable(f"{path.name} was edited")
         found.update(str(path.relative_to(root)).encode() + b"\0")
         found.update(path.read_bytes())
     return found.hexdigest()

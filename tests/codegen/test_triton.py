@@ -48,6 +48,7 @@ from monograph.ir.dtypes import (  # noqa: E402
     bool_,
     float16,
     float32,
+    float64,
     int8,
     int32,
     int64,
@@ -621,6 +622,39 @@ def test_symbolic_sizes_are_refused():
     stages = (Stage((), stores=(Store(1, i, Load(F, 0, i + Sym("n"))),)),)
     with pytest.raises(UnsupportedKernel, match="symbolic"):
         emit(Kernel("symbolic", (i,), stages, uses(("in", 64), ("out", 8))))
+
+
+def test_dear_numbers_get_a_launch_of_their_own():
+    i = Var("i", 1 << 20)
+    rate = Apply(float64, "exp", (Load(float64, 1, i * 0),))
+    scaled = apply("mul", Load(F, 0, i), Apply(F, "cast", (rate,)))
+    stages = (Stage((), stores=(Store(2, i, scaled),)),)
+    buffers = uses(("in", 1 << 20), ("in", 1, float64), ("out", 1 << 20))
+    kernel = Kernel("scaled", (i,), stages, buffers)
+    first = emit(kernel)
+    (rest,) = first.combine
+    assert "tl.exp" in first.body and "tl.exp" not in rest.body
+    assert [a.buffer for a in first.arguments] == [1, 3]
+    assert [a.buffer for a in rest.arguments] == [0, 1, 2, 3]
+    assert [a.nbytes for a in rest.arguments if a.scratch] == [4]
+    assert emit(kernel, Tuning(hoist=1 << 30)).combine == ()
+
+
+def test_a_scatter_clears_and_then_combines_by_atomics():
+    c, lane, v, j = Var("c", 2), Var("l", 8), Var("v", 5), Var("j", 30)
+    column = c * 8 + lane
+    place = Read(1, (j,), 5) * 16 + column
+    held = Load(F, 2, place)
+    added = apply("add", held, Load(F, 0, j * 16 + column))
+    stages = (
+        Stage((v, lane), stores=(Store(2, v * 16 + column, Constant(F, 0.0)),)),
+        Stage((j, lane), stores=(Store(2, place, added),)),
+    )
+    buffers = uses(("in", 480), ("in", 30, int64), ("inout", 80))
+    clear = emit(Kernel("scatter", (c,), stages, buffers))
+    (combine,) = clear.combine
+    assert "tl.store(p2 + row, 0.0" in clear.body
+    assert "tl.atomic_add(p2 +" in combine.body and "tl.store" not in combine.body
 
 
 def _copy(n):

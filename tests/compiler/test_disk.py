@@ -237,6 +237,12 @@ def test_attributes_are_part_of_the_name():
     assert named(object()) is None  # no other process could know it
 
 
+def test_a_package_edited_under_a_running_process_is_not_kept(monkeypatch):
+    monkeypatch.setattr(digest, "_STARTED", 0.0)
+    digest.package_digest.cache_clear()
+    assert digest.digest_of(recording(), "cpu") is None
+
+
 def test_another_processor_is_another_machine(monkeypatch):
     here = backend.identity()
     monkeypatch.setattr(native, "host_cpu", lambda: "i486")

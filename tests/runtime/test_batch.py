@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -29,11 +29,18 @@ def compiled(helpers, texts=TEXTS):
         return batch.collect()
 
 
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
 def waiting_for_help(texts=TEXTS):
     """A batch of which the one worker has started."""
     batch = Batch(1)
     worker = WORKERS._started[0]
-    assert worker.ready(30)
+    wait_until(lambda: worker._started)
     for text in texts:
         batch.submit(text)
     return batch, worker
@@ -51,10 +58,7 @@ def test_workers_change_nothing():
 def test_a_worker_does_the_work():
     batch, _ = waiting_for_help(TEXTS[:1])
     with batch:
-        for _ in range(3000):
-            if batch._codes:
-                break
-            threading.Event().wait(0.01)
+        wait_until(lambda: batch._codes)
         assert batch._codes == {0: native.compile_to_object(TEXTS[0])}
 
 
@@ -85,11 +89,10 @@ def test_workers_do_not_run_the_users_script(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "print('once')\n"
-        "from monograph.runtime.batch import WORKERS, Batch\n"
+        "from monograph.runtime.batch import Batch\n"
         "with Batch(1) as batch:\n"
-        "    assert WORKERS._started[0].ready(30)\n"
         "    batch.submit('define void @f() { ret void }')\n"
-        "    batch.collect()\n"
+        "    while not batch._codes: pass\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -1,4 +1,6 @@
-"""The CUDA backend: Triton compiles kernels, cuda-core loads and launches them.
+"""The CUDA backend: Triton compiles kernels, cuBLASLt multiplies matrices, cuda-core launches.
 
-`compile` needs Triton but no GPU; `device` and `launch` need cuda-core and a driver.
+`program` turns a plan into calls, `matmul` decides which contractions the library takes, and
+`compile` makes machine code: none of them needs a GPU. `device`, `launch`, `memory`, `cublas` and
+`backend`, which puts all together, need cuda-core and a driver.
 """

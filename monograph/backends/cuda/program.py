@@ -90,9 +90,7 @@ def _take(refs: Iterator[Ref], count: int) -> list[Ref]:
     return [next(refs) for _ in range(count)]
 
 
-def _add_workspace(
-    text: TritonKernel, places: dict[int, Ref | tuple[Ref, ...]], start: int
-) -> int:
+def _add_workspace(text: TritonKernel, places: dict[int, Ref | tuple[Ref, ...]], start: int) -> int:
     """Place what only this kernel uses behind the arena; where that ends."""
     added: set[int] = set()
     for function in (text, *text.combine):

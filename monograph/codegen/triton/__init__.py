@@ -2,8 +2,9 @@
 
 `emit(kernel)` returns a `TritonKernel`: the text of one `@triton.jit` function, the pointers it
 takes and how many programs to launch. `tiling` chooses the blocks, `index` writes index
-arithmetic, `values` and `stages` write the body, `function` its frame, and `combine` builds the
-kernel that finishes a privatised reduction. Nothing here imports Triton: the text can be read,
+arithmetic, `values` and `stages` write the body, and `function` its frame. Some kernels become two
+launches: `combine` finishes a privatised reduction, `scatter` clears before it combines, and
+`prologue` computes what all programs share. Nothing here imports Triton: the text can be read,
 compared and cached on a machine that has none.
 """
 

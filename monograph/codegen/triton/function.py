@@ -78,8 +78,8 @@ class TritonKernel:
 
     Pointers are promised to be multiples of 16 bytes. The kernels of `combine` run after this
     one (it made partials, cleared the target of a scatter, or computed numbers for them); their
-    arguments name buffers of the same kernel, or scratch beyond those. All sizes are in the text, so
-    `constants` is empty for now.
+    arguments name buffers of the same kernel, or scratch beyond those. All sizes are in the text,
+    so `constants` is empty for now.
     """
 
     name: str
@@ -311,9 +311,7 @@ def _emit_segments(kernel: Kernel, tuning: Tuning) -> TritonKernel:
         _two_ways(writer, f"base + {tiling.rows} <= size", "size")
     tiles = _tiles(kernel.segments, tiling.rows)
     arguments = [
-        _argument(n, use, use.elements)
-        for n, use in enumerate(kernel.buffers)
-        if use.shared
+        _argument(n, use, use.elements) for n, use in enumerate(kernel.buffers) if use.shared
     ]
     arguments.append(Argument("table", "*i64", -1, len(own) * len(kernel.segments)))
     arguments.append(Argument("tiles", "*i32", -1, tiles.size))

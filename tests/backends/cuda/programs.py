@@ -72,7 +72,9 @@ def gelu(rng):
 
 @program
 def adamw(rng):
-    params = [mg.nn.Parameter(normal(rng, *shape)) for shape in ((40, 30), (17,), (130,), (5, 7))]
+    """Enough elements that the corrections for the step are computed by a launch of their own."""
+    shapes = ((40, 30), (17,), (130,), (5, 7), (1 << 16,))
+    params = [mg.nn.Parameter(normal(rng, *shape)) for shape in shapes]
     optimizer = mg.optim.AdamW(params, lr=1e-2)
     for _ in range(3):
         for p in params:
