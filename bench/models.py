@@ -1,8 +1,8 @@
 """Training steps of whole models, against PyTorch eager and compiled, from the same weights.
 
 Run `python -m bench.models [names] [--quick]`; names are those of `bench.workloads`. Times
-alternate within one process; below them stands where our time goes. Peak memory is that of a process of its own for each framework, which includes
-the framework itself.
+alternate within one process; below them stands where our time goes. Peak memory is that of a
+process of its own for each framework, which includes the framework itself.
 """
 
 from __future__ import annotations

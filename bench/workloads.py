@@ -94,9 +94,7 @@ WORKLOADS = {
 }
 
 
-def train_step(
-    nn_functional: Any, forward: Callable[[Any], Any], optimizer: Any, batch: Any
-) -> Any:
+def train_step(F: Any, forward: Callable[[Any], Any], optimizer: Any, batch: Any) -> Any:
     """A function that takes one step of training and returns the loss."""
     x, y = batch
 
