@@ -115,7 +115,7 @@ class Body:
         added = tuple(c for c in inner[1] if c not in place[1])
         if not added:
             return value
-        if isinstance(value, k.Load) and _is_zero_fill(value.fill) and not place[1]:
+        if isinstance(value, k.Load) and value.guard and value.fill == 0 and not place[1]:
             return k.Load(value.dtype, value.buffer, value.index, value.guard, node.fill)
         holds = k.Holds(dtypes.bool_, self.kernel_guard(added))
         fill = k.Constant(node.dtype, node.dtype.numpy.type(node.fill).item())
@@ -137,10 +137,6 @@ class Body:
     def kernel_guard(self, guard: Guard) -> Guard:
         """The same for a guard."""
         return tuple(Condition(self.kernel_expr(c.expr), c.equal) for c in guard)
-
-
-def _is_zero_fill(fill: object) -> bool:
-    return fill == 0
 
 
 def inlined(node: Node) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import build
-from ..ir.node import Node
+from ..ir.node import Map, Node, make
 from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
 
@@ -92,7 +92,8 @@ class Expansion:
             outputs = [self._cut(node) for node in outputs]
         for node in outputs:
             if len(self.results) in self.marked:
-                node = build.apply("mark", node)
+                # The number keeps equal leaves apart: each has a derivative of its own.
+                node = make(Map, (node,), node.shape, node.dtype, "mark", len(self.results))
             self.lines.setdefault(node.id, entry.line)
             self.results.append(node)
 

@@ -93,12 +93,17 @@ def apply(function: str, *operands: Node, dtype: DType | None = None) -> Node:
     simpler = _simpler_map(function, operands, dtype)
     if simpler is not None:
         return simpler
-    folded = _fold(entry, operands, dtype) if function != "mark" else None
+    folded = _fold(entry, operands, dtype)
     if folded is not None:
         return folded
-    if entry.commutative and operands[0].id > operands[1].id:
+    if entry.commutative and _rank(operands[0]) > _rank(operands[1]):
         operands = (operands[1], operands[0])
     return make(Map, operands, operands[0].shape, dtype, function)
+
+
+def _rank(node: Node) -> tuple[bool, int]:
+    """The order of commuting operands: arrays before repeated numbers, then the older first."""
+    return (isinstance(node, Reindex) and node.inputs[0].size == 1, node.id)
 
 
 def _fold(entry: scalar.Scalar, operands: Sequence[Node], dtype: DType) -> Node | None:
@@ -371,7 +376,19 @@ def scatter(
 ) -> Node:  # fmt: skip
     """out[where(j)] ⊕= a[j], starting from the identity of ⊕."""
     exprs = tuple([index.wrap(e) for e in where])
-    return make(Scatter, (a, *reads), shape, a.dtype, combine, exprs, index.reduce_guard(guard))
+    guard = index.reduce_guard(guard)
+    used = {v for e in [*exprs, *(c.expr for c in guard)] for v in index.variables(e)}
+    axes = coordinates(a.shape)
+    idle = [k for k, v in enumerate(axes) if v not in used]
+    if idle:  # what goes to one place is combined before it is scattered
+        kept = [v for v in axes if v in used]
+        swap: dict[Expr, Expr] = {v: axis(n, v.extent) for n, v in enumerate(kept)}
+        moved = [index.substitute(e, swap) for e in exprs]
+        return scatter(
+            combine, reduce(combine, a, idle), shape, moved, index.substitute_guard(guard, swap),
+            reads,
+        )  # fmt: skip
+    return make(Scatter, (a, *reads), shape, a.dtype, combine, exprs, guard)
 
 
 # --- Contract, Move -----------------------------------------------------------------------------

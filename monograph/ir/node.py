@@ -9,6 +9,7 @@ here only hold facts.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -160,8 +161,14 @@ for _kind in (
         setattr(_kind, _field, _attribute(_position))
 
 
+class _Scope(threading.local):
+    """The table of the thread's current `interning()` block, if it is in one."""
+
+    table: dict[tuple[Any, ...], Node] | None = None
+
+
 _counter = itertools.count()
-_table: dict[tuple[Any, ...], Node] | None = None
+_scope = _Scope()
 
 N = TypeVar("N", bound=Node)
 
@@ -169,15 +176,14 @@ N = TypeVar("N", bound=Node)
 @contextmanager
 def interning() -> Iterator[None]:
     """The scope within which equal nodes are one. Nested scopes share the outer table."""
-    global _table
-    if _table is not None:
+    if _scope.table is not None:
         yield
         return
-    _table = {}
+    _scope.table = {}
     try:
         yield
     finally:
-        _table = None
+        _scope.table = None
 
 
 def make(
@@ -185,8 +191,9 @@ def make(
 ) -> N:
     """The node with these facts: the existing one if there is one."""
     key = (kind, tuple([n.id for n in inputs]), shape, dtype, _hashable(attributes))
-    if _table is not None:
-        found = _table.get(key)
+    table = _scope.table
+    if table is not None:
+        found = table.get(key)
         if found is not None:
             return found  # type: ignore[return-value]
     node = kind.__new__(kind)
@@ -195,8 +202,8 @@ def make(
     node.dtype = dtype
     node.attributes = attributes
     node.id = next(_counter)
-    if _table is not None:
-        _table[key] = node
+    if table is not None:
+        table[key] = node
     return node
 
 

@@ -48,12 +48,12 @@ def scalar(
     result: str = "same",
     commutative: bool = False,
     definition: Callable[..., Any] | None = None,
+    dear: bool | None = None,
 ) -> Scalar:
     """Declare a scalar function; the number of partials gives the arity unless it is stated."""
     count = len(partials) if arity is None else arity
-    entry = Scalar(
-        name, count, numpy, partials, result, commutative, definition is not None, definition, triton
-    )
+    costly = definition is not None if dear is None else dear
+    entry = Scalar(name, count, numpy, partials, result, commutative, costly, definition, triton)
     TABLE[name] = entry
     return entry
 
@@ -159,9 +159,14 @@ scalar("sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (y * 2.0), triton="tl.sqr
 scalar("cast", lambda x: x, lambda f, g, y, x: f.cast(g, x.dtype), result="given", triton="")
 scalar("bitcast", lambda x: x, None, result="given", triton="")
 # The identity that keeps a value apart, so that derivatives with respect to it can be asked for.
-scalar("mark", lambda x: x, lambda f, g, y, x: g, triton="{0}")
+scalar(
+    "mark", lambda x: x, lambda f, g, y, x: g, definition=lambda h, x: x, dear=False, triton="{0}"
+)  # fmt: skip
 # The identity that no derivative passes: it is removed once derivatives are taken.
-scalar("detach", lambda x: x, lambda f, g, y, x: None, triton="{0}")
+scalar(
+    "detach", lambda x: x, lambda f, g, y, x: None, definition=lambda h, x: x, dear=False,
+    triton="{0}",
+)  # fmt: skip
 
 # --- functions with a definition in primitives --------------------------------------------------
 scalar(

@@ -168,10 +168,6 @@ class Builder:
             low = self.select(self.lt(x, zero), self.const(-1, x.dtype), low)
         return self.select(self.gt(x, zero), self.const(1, x.dtype), low)
 
-    def detach(self, x: Ref) -> Ref:
-        """x."""
-        return x
-
     # --- division ------------------------------------------------------------------------------
     def div(self, a: Ref, b: Ref) -> Ref:
         """a / b; of integers rounded to zero, and 0 where b is 0."""
