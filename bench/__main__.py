@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,8 @@ def main() -> int:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")
     about = machine.describe()
     print("\n".join(about), flush=True)
+    if os.getloadavg()[0] > 0.5:
+        print("the machine is busy with other work: expect ratios that mean little", flush=True)
     tables = [table for name in chosen.parts or REPORT for table in run(name, chosen.quick)]
     if not chosen.quick and not chosen.parts:
         for path in publish(tables, about):

@@ -210,7 +210,7 @@ def compile_times(quick: bool) -> Table:
                 python("-m", "bench.workloads", name, "monograph", "--steps", "2", cache=kept)
                 for _ in range(2)
             ]
-        cold, warm = (run["first"] - run["later"] for run in runs)
+        cold, warm = (max(run["first"] - run["later"], 1e-3) for run in runs)
         budget = f"≤ {workload.budget} s" if workload.budget else "–"
         counts = ", ".join(f"{run['compilations']:.0f}" for run in runs)
         table.rows.append(

@@ -341,7 +341,6 @@ def test_programs_found_before_on_the_reference(name):
     agree(FOUND[name], "reference")
 
 
-@pytest.mark.xfail(strict=True, reason="the compiled program gives other numbers")
 @pytest.mark.parametrize("name", FOUND)
 def test_programs_found_before_on_the_cpu(name):
     agree(FOUND[name], "cpu")

@@ -195,8 +195,8 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     with made.step("simplify"):
         made.graph = simplify(made.graph)
     with made.step("contract"):
-        contracted = lower_contractions(_separate(made.graph, recording), backend.accepts)
-        contracted = _plain_outputs(contracted, backend.accepts)
+        contracted = lower_contractions(made.graph, backend.accepts)
+        contracted = _plain_outputs(contracted)
         made.graph = contracted.outputs
     with made.step("fuse"):
         outputs = [node for node in made.graph if node.size]
@@ -212,7 +212,7 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     return executable
 
 
-def _separate(graph: Sequence[Node], recording: Recording) -> list[Node]:
+def _separate(graph: Sequence[Node]) -> list[Node]:
     """Results that are leaves, or that are asked for twice, get memory of their own."""
     seen: set[int] = set()
     separate = []
@@ -227,8 +227,8 @@ def _separate(graph: Sequence[Node], recording: Recording) -> list[Node]:
     return separate
 
 
-def _plain_outputs(contracted: Contracted, accepts: Any) -> Contracted:
-    """Results leave the program in plain layout: copies of those that lie channels-last."""
+def _plain_outputs(contracted: Contracted) -> Contracted:
+    """Results leave the program in plain layout, each in memory of its own."""
     layouts = contracted.layouts
     outputs = []
     for node in contracted.outputs:
@@ -236,7 +236,7 @@ def _plain_outputs(contracted: Contracted, accepts: Any) -> Contracted:
             node = copied(node)
             layouts.plain.add(node.id)
         outputs.append(node)
-    return Contracted(outputs, contracted.calls, layouts)
+    return Contracted(_separate(outputs), contracted.calls, layouts)
 
 
 def lower_units(

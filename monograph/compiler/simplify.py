@@ -28,7 +28,7 @@ Rule = Callable[[Node], Node | None]
 
 def rebuild(node: Node, inputs: Sequence[Node]) -> Node:
     """The same node over other inputs, through its constructor."""
-    if isinstance(node, Map):
+    if isinstance(node, Map) and not is_copy(node):
         return build.apply(node.function, *inputs, dtype=node.dtype)
     if isinstance(node, Reindex):
         return build.reindex(
@@ -47,6 +47,13 @@ def rebuild(node: Node, inputs: Sequence[Node]) -> Node:
     if isinstance(node, Random):
         return build.random_bits(node.shape, inputs[0], inputs[1])
     return make(type(node), tuple(inputs), node.shape, node.dtype, *node.attributes)
+
+
+def is_copy(node: Node) -> bool:
+    """A cast to the same dtype: a place in memory of its own, asked for by a pass."""
+    return isinstance(node, Map) and node.function == "cast" and (
+        node.dtype is node.inputs[0].dtype
+    )  # fmt: skip
 
 
 def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:

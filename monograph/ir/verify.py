@@ -68,7 +68,7 @@ def _verify_common(node: Node) -> None:
     _require(node, older, "inputs are created before their users")
     whole = all(isinstance(extent, int) and extent >= 0 for extent in node.shape)
     _require(node, whole, "extents are integers of at least 0")
-    complete = len(node.attributes) == len(node.fields)
+    complete = len(node.attributes) >= len(node.fields)
     _require(node, complete, f"attributes are {node.fields}")
     count = INPUTS.get(type(node))
     if count is not None:
@@ -119,7 +119,7 @@ def _random(node: Node) -> None:
 
 
 def _map(node: Node) -> None:
-    (function,) = node.attributes
+    function = node.attributes[0]
     entry = scalar.TABLE.get(function)
     if entry is None:
         raise GraphError(node, f"{function!r} is a scalar function")
