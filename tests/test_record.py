@@ -317,10 +317,8 @@ def test_equal_computations_are_different_values_to_a_derivative():
     np.testing.assert_allclose(part.numpy(), np.exp([1.0, 2.0]), rtol=1e-6)
 
 
-one_node = pytest.mark.xfail(strict=True, reason="equal leaves that are pending are one node")
 
 
-@one_node
 def test_equal_leaves_are_different_leaves():
     x = mg.tensor([1.0, 2.0])
     a, b = x.detach().requires_grad_(), x.detach().requires_grad_()
@@ -329,7 +327,6 @@ def test_equal_leaves_are_different_leaves():
     assert b.grad.tolist() == [5.0, 5.0]
 
 
-@one_node
 def test_equal_copies_are_different_leaves():
     x = mg.tensor([1.0, 2.0])
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()

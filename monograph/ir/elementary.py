@@ -169,6 +169,12 @@ def _power_of_two(h: Any, bits: Any) -> Any:
     return h.bitcast(h.shl(bits, h.const(23, int32)), float32)
 
 
+def _native_ldexp(h: Any, r: Any, n: Any) -> Any:
+    """e**r · 2**n by the machine's own instruction, where the handler offers one."""
+    ldexp = getattr(h, "ldexp", None)
+    return None if ldexp is None else ldexp(_polynomial(h, r, (1.0, 1.0, *_EXP)), n)
+
+
 @_in_float32
 def exp(h: Any, x: Any) -> Any:
     """e**x = 2**n e**r, with n = round(x / ln 2) and |r| <= ln 2 / 2.
@@ -182,6 +188,9 @@ def exp(h: Any, x: Any) -> Any:
     n = h.sub(rounded, f(_ROUND + 2 * 127))
     r = h.fma(n, f(-_LN2), x)  # exact
     r = h.fma(n, f(-_LN2_LOW), r)
+    scaled = _native_ldexp(h, r, n)
+    if scaled is not None:
+        return scaled
     bits = h.bitcast(rounded, int32)
     half = h.shr(bits, h.const(1, int32))
     result = h.mul(_polynomial(h, r, (1.0, 1.0, *_EXP)), _power_of_two(h, half))

@@ -9,13 +9,10 @@ operator is expanded, also inside the definition of another one.
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 from .node import Node, Slot
@@ -89,16 +86,6 @@ class Operator:
             else:
                 arguments.append(next(given))
         return arguments
-
-    @cached_property
-    def digest(self) -> str:
-        """Changes when the definition's text does: part of the key of what is kept on disk."""
-        functions = [self.definition] + ([self.derivative] if self.derivative else [])
-        try:
-            text = "".join(inspect.getsource(f) for f in functions)
-        except OSError:
-            text = repr([f.__code__.co_code for f in functions])
-        return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -126,7 +126,7 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def _map(node: Node, *operands: Array) -> Array:
-    (function,) = node.attributes
+    function = node.attributes[0]
     if function == "bitcast":
         return operands[0].view(node.dtype.numpy)
     result = scalar.TABLE[function].numpy(*operands)

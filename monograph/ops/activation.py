@@ -62,7 +62,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Any:
     """x · Φ(x), exactly by erf or by the tanh formula."""
     if approximate == "tanh":
         inner = (x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)
-        return x * 0.5 * (f.tanh(inner) + 1.0)
+        return x / (f.exp(inner * -2.0) + 1.0)  # (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u))
     if approximate != "none":
         raise ValueError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
     return x * 0.5 * (f.erf(x * math.sqrt(0.5)) + 1.0)

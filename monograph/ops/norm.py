@@ -7,6 +7,7 @@ from typing import Any
 from ..ir import build
 from ..tensor import Tensor
 from .define import Scalar, Tensors, operator
+from .reduce import count
 
 f = build.functions
 
@@ -27,11 +28,27 @@ def layer_norm(
     return affine(y, weight, bias)
 
 
+@layer_norm.derivative
+def _(g: Any, y: Any, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    # Both sums over a row are of the same stage, which the derivative of the definition has not.
+    rank = len(normalized_shape)
+    axes, rows = tuple(range(x.ndim - rank, x.ndim)), tuple(range(x.ndim - rank))
+    number = max(count(x, axes), 1)
+    _, variance, normal = moments(x, axes, eps)
+    scaled = g if weight is None else g * weight
+    mean = build.reduce("add", scaled, axes, True) * (1.0 / number)
+    slope = build.reduce("add", scaled * normal, axes, True) * (1.0 / number)
+    parts = [(scaled - mean - normal * slope) * (1.0 / f.sqrt(variance + eps))]
+    if weight is not None:
+        parts.append(build.reduce("add", g * normal, rows))
+    if bias is not None:
+        parts.append(build.reduce("add", g, rows))
+    return parts
+
+
 def moments(x: Any, axes: tuple[int, ...], eps: Any) -> tuple[Any, Any, Any]:
     """(mean, biased variance, normalised x) over the axes, which stay with size 1."""
-    number = 1
-    for k in axes:
-        number *= x.shape[k]
+    number = count(x, axes)
     share = 1.0 / number if number else float("nan")
     mean = build.reduce("add", x, axes, True) * share
     centred = x - mean

@@ -17,7 +17,6 @@ from ..ir.node import (
     Reduce,
     Reindex,
     Scatter,
-    ancestors,
     coordinates,
 )
 from ..ir.operator import Rule
@@ -34,8 +33,8 @@ def vjp(
 ) -> list[Node | None]:
     """The cotangents of `wanted`; None for those that the outputs do not depend on."""
     rules = rules or {}
-    order = ancestors(outputs)
-    depends = _dependents(order, wanted)
+    order = _ancestors(outputs, rules)
+    depends = _dependents(order, wanted, rules)
     sums: dict[int, Node] = {}
     for node, cotangent in zip(outputs, cotangents, strict=True):
         _accumulate(sums, node, cotangent)
@@ -43,7 +42,7 @@ def vjp(
     for node in reversed(order):
         if node.id not in depends or node.id not in sums or not node.inputs:
             continue
-        if node.id in stops and not _feeds(node, depends):
+        if node.id in stops and not _feeds(node, depends, rules):
             continue
         inputs, parts = _pull(node, sums[node.id], rules)
         for source, part in zip(inputs, parts, strict=True):
@@ -52,14 +51,36 @@ def vjp(
     return [sums.get(node.id) for node in wanted]
 
 
-def _feeds(node: Node, depends: set[int]) -> bool:
-    return any(source.id in depends for source in node.inputs)
+def _sources(node: Node, rules: Mapping[int, Rule]) -> tuple[Node, ...]:
+    """What a node is computed from, and what its rule differentiates by.
+
+    The two may differ: a constructor may have seen through an operator's input, a view for
+    instance, so that the input is no longer an ancestor of the output.
+    """
+    return (*node.inputs, *rules[node.id][0]) if node.id in rules else node.inputs
 
 
-def _dependents(order: Sequence[Node], wanted: Sequence[Node]) -> set[int]:
+def _ancestors(outputs: Sequence[Node], rules: Mapping[int, Rule]) -> list[Node]:
+    seen: dict[int, Node] = {}
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node.id not in seen:
+            seen[node.id] = node
+            stack.extend(_sources(node, rules))
+    return [seen[k] for k in sorted(seen)]
+
+
+def _feeds(node: Node, depends: set[int], rules: Mapping[int, Rule]) -> bool:
+    return any(source.id in depends for source in _sources(node, rules))
+
+
+def _dependents(
+    order: Sequence[Node], wanted: Sequence[Node], rules: Mapping[int, Rule]
+) -> set[int]:
     depends = {node.id for node in wanted}
     for node in order:
-        if any(source.id in depends for source in node.inputs):
+        if _feeds(node, depends, rules):
             depends.add(node.id)
     return depends
 

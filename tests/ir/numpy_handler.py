@@ -50,6 +50,8 @@ class NumpyHandler:
         self.counts = Counter()
 
     def __getattr__(self, name):
+        if name not in DIRECT:
+            raise AttributeError(name)
         function = DIRECT[name]
 
         def call(*operands):

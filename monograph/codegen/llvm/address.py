@@ -13,7 +13,7 @@ from ...ir.dtypes import DType
 from ...ir.index import Expr, Extreme, FloorDiv, Guard, Mod, Product, Read, Sum, Var, split
 from ..kernel import BufferUse
 from .place import Copy, Place
-from .scope import Pointer, Ref, deepest
+from .scope import Pointer, Ref, Scope, deepest
 from .types import MEMORY, memory, register
 from .vector import Builder
 
@@ -182,13 +182,17 @@ class Addressing:
 
     def load_scalar(self, buffer: int, pointer: Pointer) -> Ref:
         """The element at an address, in its register type."""
-        scope = pointer.scope
-        if buffer in self.written:
-            scope = deepest([scope, self.place.stage])
+        scope = self.settled(buffer, pointer.scope)
         dtype = self.buffers[buffer].dtype
         text = f"load {MEMORY[dtype]}, ptr {pointer.text}"
         raw = Ref(self.builder.emit(scope, text), dtype, 0, scope)
         return self.builder.from_memory(raw)
+
+    def settled(self, buffer: int, scope: Scope) -> Scope:
+        """Where a load may stand: behind stores of earlier stages, or of earlier points."""
+        if self.buffers[buffer].role == "inout":
+            return deepest([scope, self.place.scope])
+        return deepest([scope, self.place.stage]) if buffer in self.written else scope
 
     def gather(
         self,
@@ -206,9 +210,7 @@ class Addressing:
         mask = builder.widen(mask, lanes)
         pointers = self.spread(base, MEMORY[dtype], index)
         kind = memory(dtype, lanes)
-        scope = deepest([pointers.scope, mask.scope])
-        if buffer in self.written:
-            scope = deepest([scope, self.place.stage])
+        scope = self.settled(buffer, deepest([pointers.scope, mask.scope]))
         arguments = (
             f"<{lanes} x ptr> {pointers.text}, i32 {dtype.itemsize}, "
             f"<{lanes} x i1> {mask.text}, {kind} {builder.fill(fill, dtype, lanes)}"

@@ -143,6 +143,19 @@ class Builder:
         """a · b + c, rounded once."""
         return self.intrinsic("fma", a, b, c)
 
+    def ldexp(self, x: Ref, n: Ref) -> Ref | None:
+        """x · 2**n for a whole n, rounded once; None where the machine has no instruction for it.
+
+        Sixteen float32 lanes are only ever used on machines with AVX-512, which has one.
+        """
+        if x.dtype is not dtypes.float32 or x.lanes != 16 or n.lanes != 16:
+            return None
+        kind = register(x.dtype, 16)
+        name = "@llvm.x86.avx512.mask.scalef.ps.512"
+        self.declarations.add(f"declare {kind} {name}({kind}, {kind}, {kind}, i16, i32)")
+        text = f"call {kind} {name}({kind} {x.text}, {kind} {n.text}, {kind} undef, i16 -1, i32 4)"
+        return self._make(text, x.dtype, 16, x, n)
+
     def neg(self, x: Ref) -> Ref:
         """-x."""
         if x.dtype.kind is Kind.FLOAT:
