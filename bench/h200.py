@@ -30,6 +30,7 @@ from monograph.backends.cuda.backend import CudaExecutable, Runtime, runtime
 from monograph.backends.cuda.launch import capture
 from monograph.backends.cuda.memory import DeviceBlock
 from monograph.codegen.triton import Tuning
+from monograph.backends import load
 from monograph.compiler.pipeline import compile_recording
 from monograph.config import config
 from monograph.ir.dtypes import BY_NAME
@@ -182,7 +183,7 @@ def _read(block: DeviceBlock, start: int, count: int) -> np.ndarray:
 def compiled(case: Case, kinds: list[Meta]) -> tuple[CudaExecutable, tuple[Any, ...]]:
     """The program, and the numbers for its slots."""
     recording, numbers = trace(case.function, *kinds)
-    made = compile_recording(recording, "cuda")
+    made = compile_recording(recording, load("cuda"))
     assert isinstance(made, CudaExecutable)
     return made, numbers
 
@@ -190,7 +191,7 @@ def compiled(case: Case, kinds: list[Meta]) -> tuple[CudaExecutable, tuple[Any, 
 def answers(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """What the reference computes on the small arguments."""
     recording, numbers = trace(case.function, *case.small)
-    program = compile_recording(recording, "reference")
+    program = compile_recording(recording, load("reference"))
     leaves = [concrete(a.copy(), meta) for a, meta in zip(inputs, case.small, strict=True)]
     return [np.array(array) for array, _, _ in program.run(leaves, numbers)]
 

@@ -87,7 +87,7 @@ from .ops.methods import (
 from .ops.random import Generator
 from .ops.reduce import all, amax, amin, any, argmax, argmin, logsumexp, mean, prod, std, sum, var
 from .ops.shape import cat, flatten, squeeze, transpose, tril, triu, unsqueeze
-from .statistics import stats
+from .stats import stats
 from .tensor import Parameter, Tensor, from_numpy, tensor
 
 

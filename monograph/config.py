@@ -36,13 +36,15 @@ class Kind:
     parse: Callable[[object], object]  # raises ValueError or TypeError on what it does not accept
 
 
-def one_of(*choices: str) -> Kind:
+def name_in(table: Mapping[str, object]) -> Kind:
+    """One of the names in a table, which may grow later."""
+
     def parse(value: object) -> object:
-        if value not in choices:
+        if value not in table:
             raise ValueError
         return value
 
-    return Kind(" or ".join(f"`{choice}`" for choice in choices), parse)
+    return Kind(" or ".join(f"`{choice}`" for choice in table), parse)
 
 
 def whole_number(minimum: int, maximum: int | None = None) -> Kind:
@@ -101,13 +103,22 @@ def setting(default: object, kind: Kind, doc: str, *, default_text: str | None =
     return field(metadata=metadata)
 
 
+# Every backend and its module; see `monograph/backends/__init__.py` for what a module must have.
+BACKENDS = {
+    "cpu": "monograph.backends.cpu.backend",
+    "reference": "monograph.backends.reference",
+    "null": "monograph.backends.null",
+    "cuda": "monograph.backends.cuda.backend",
+}
+
+
 @dataclass(init=False, repr=False, eq=False)
 class Config:
     """Every setting of Monograph. Use the one instance, `config`."""
 
     backend: str = setting(
         "cpu",
-        one_of("cpu", "reference", "null", "cuda"),
+        name_in(BACKENDS),
         "Where programs run. `reference` interprets with NumPy; `null` compiles but does not run.",
     )
     threads: int = setting(
@@ -126,7 +137,9 @@ class Config:
         True, SWITCH, "Keep compiled programs on disk and look there before compiling."
     )
     deterministic: bool = setting(
-        False, SWITCH, "Prefer algorithms that give the same bits in every run, even if slower."
+        False,
+        SWITCH,
+        "Prefer algorithms that give the same bits in every run, even if slower. On the CPU all do.",
     )
     verbosity: int = setting(
         0,
@@ -146,9 +159,6 @@ class Config:
     )
     dump: str = setting(
         "", TEXT, "Names of compiler passes to dump, separated by commas, or `all`."
-    )
-    bounds_checks: bool = setting(
-        True, SWITCH, "Check indices read from tensors and raise when one is out of range."
     )
     verify: bool = setting(
         False, SWITCH, "Check the graph between all compiler passes (always on in the tests)."

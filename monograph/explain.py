@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from . import record, statistics
+from .codegen.printer import format_kernel
 from .compiler.pipeline import Compilation
 from .compiler.plan import KernelStep, LibraryStep
 from .ir.dtypes import BY_NAME
@@ -92,7 +93,7 @@ def report_of(made: Compilation) -> Report:
                 use.elements * use.dtype.itemsize if not low.kernel.segments else 0
                 for use, _ in low.pairs() if use.role not in ("row", "partials")
             ) or _segment_bytes(low)  # fmt: skip
-            report.kernels.append(KernelReport(step.name, "generated", nbytes, 0, str(low.kernel)))
+            report.kernels.append(KernelReport(step.name, "generated", nbytes, 0, format_kernel(low.kernel)))
         else:
             report.kernels.append(_library(step))
             report.parallel_regions += 1

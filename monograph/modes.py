@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from . import record
-from .compiler.pipeline import synchronize as _wait
+from .runtime.waiting import synchronize as _wait
 
 
 @contextmanager

@@ -18,10 +18,11 @@ import numpy as np
 
 from . import errors, statistics
 from .compiler import recording as rec_form
-from .compiler.pipeline import Programs, synchronize
 from .config import config
 from .ir.node import Node, interning
 from .ir.operator import Operator
+from .programs import Programs
+from .runtime.waiting import synchronize
 from .storage import Meta, Storage, Value, meta_of
 
 _PACKAGE = __name__.rsplit(".", 1)[0]
@@ -403,7 +404,7 @@ def flush(reason: str) -> None:
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
-            executable = programs.make(key, _form(recorder, wanted, writes))
+            executable = programs.make(key, _form(recorder, wanted, writes), config.backend)
         outputs = executable.run(recorder.leaves, recorder.slots)
     except BaseException:
         recorder.reset()

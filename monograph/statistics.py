@@ -1,9 +1,9 @@
-"""Counters of what happened: `mg.stats()` returns them, `mg.stats.reset()` starts again."""
+"""Counters of what happened, for every part of the package to count with."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 
 @dataclass
@@ -31,27 +31,3 @@ def note_flush(reason: str, records: int) -> None:
     counters.peak_pending_nodes = max(counters.peak_pending_nodes, records)
     recent.append((reason, records))
 
-
-class Stats:
-    """Callable handle on the counters.
-
-    >>> import monograph as mg
-    >>> mg.stats.reset()
-    >>> mg.stats().flushes
-    0
-    """
-
-    def __call__(self) -> Counters:
-        from .record import recorder
-
-        counters.pending = len(recorder().records)
-        return replace(counters)
-
-    def reset(self) -> None:
-        """Set every counter to zero."""
-        for field in fields(Counters):
-            setattr(counters, field.name, 0)
-        recent.clear()
-
-
-stats = Stats()

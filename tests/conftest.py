@@ -1,4 +1,5 @@
-"""What holds for every test: one thread a worker, the graph verifier on, a cache of its own.
+"""What holds for every test: one thread a worker, the graph verifier on, nothing interpreted
+that would be compiled when it comes again, a cache of its own.
 
 These are environment variables set before anything of the package is imported. Tests that run in
 subprocesses inherit them.
@@ -11,6 +12,7 @@ import tempfile
 IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 os.environ.setdefault("MONOGRAPH_VERIFY", "1")
+os.environ.setdefault("MONOGRAPH_TIER0_LIMIT", "0")  # small programs are to be compiled too
 if IN_WORKER:
     # The workers share the machine's cores, so each takes one.
     for variable in ("MONOGRAPH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

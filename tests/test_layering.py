@@ -1,8 +1,9 @@
 """Imports point one way.
 
 The parts of the package lie in layers, and a module may import from its own layer and from those
-below: frontend → record → transform → compiler → codegen and backends → runtime. The graph (`ir`),
-the settings (`config`) and the exception classes (`errors`) lie below all. Imports inside functions
+below: frontend → record → backends → compiler → codegen and transform → runtime. The compiler is
+handed a backend and does not import one. The graph (`ir`), the settings (`config`), the counters
+and the exception classes (`errors`) lie below all. Imports inside functions
 count as much as those at the top of a file. No module imports another framework, and importing the
 package loads only NumPy.
 """
@@ -19,13 +20,15 @@ PACKAGE = ROOT / "monograph"
 
 # From the bottom to the top. What is not named here belongs to the frontend, above them all.
 LAYERS = [
-    {"config", "errors"},
+    {"config", "errors", "statistics"},
     {"ir"},
+    {"storage"},
     {"runtime"},
-    {"codegen", "backends"},
+    {"codegen", "transform"},
     {"compiler"},
-    {"transform"},
-    {"record", "storage", "statistics"},
+    {"backends"},
+    {"programs"},
+    {"record"},
 ]
 FRONTEND = len(LAYERS)
 OTHER_FRAMEWORKS = {"torch", "jax", "tensorflow", "tinygrad", "mlx"}

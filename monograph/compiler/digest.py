@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 from ..config import config
+from ..ir import scalar
 from ..ir.dtypes import DType
 from ..ir.operator import Operator
 from .recording import Recording
 
 PACKAGE = __name__.partition(".")[0]
 # Settings that change what is compiled.
-SETTINGS = ("backend", "onednn", "deterministic", "bounds_checks")
+SETTINGS = ("backend", "onednn", "deterministic")
 _DIGEST_BYTES = 20
 _STARTED = time.time()
 
@@ -92,6 +93,9 @@ class Text:
             self.lines.append(f"{entry.stop} {entry.results}")
         for leaf in recording.leaves:
             self.lines.append(f"leaf {leaf.shape} {leaf.dtype.name}")
+        for name in sorted(scalar.TABLE.keys() - scalar.BUILT_IN):
+            entry = scalar.TABLE[name]
+            self.value((name, entry.numpy, entry.partials, entry.definition, entry.result))
         self.value(recording.slots)
         self.lines.append(f"wanted {recording.wanted} writes {recording.writes}")
 

@@ -1,30 +1,28 @@
 """The compiler, top to bottom: from a recording to an executable program.
 
-`compile_recording` is the list of passes. Programs that were made are kept by the key of their
-recording; one whose results include those wanted now serves again, so that a variable that happens
-to be alive does not cost a compilation.
+`compile_recording` expands a recording into the graph, derivatives included; `compile_for` is the
+list of all passes after that. Every pass is timed, checked by the verifier when that is on, and
+shown when `config.dump` names it.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from .. import backends, statistics
+from ..codegen.printer import format_kernel
 from ..config import config
-from ..ir import reference
 from ..ir.node import Buffer, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
 from .contractions import Contracted, copied, lower_contractions
-from .digest import digest_of
 from .disk import shelf
 from .fuse import Fusion, Unit, operands
 from .image import Image
@@ -45,26 +43,6 @@ class Executable(Protocol):
     writes: tuple[tuple[int, int], ...]
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
-
-
-@dataclass
-class Interpreted:
-    """A program that the NumPy reference executes."""
-
-    graph: list[Node]
-    outputs: tuple[int, ...]
-    writes: tuple[tuple[int, int], ...]
-
-    def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
-        """The results, those that overwrite a leaf written into the leaf's memory."""
-        synchronize()
-        arrays = [value.array() for value in leaves]
-        results = [np.array(a, order="C") for a in reference.run(self.graph, arrays, slots)]
-        for position, leaf in self.writes:
-            place = self.outputs.index(position)
-            np.copyto(arrays[leaf], results[place])
-            results[place] = arrays[leaf]
-        return [(array, None, 0) for array in results]
 
 
 @dataclass
@@ -98,94 +76,42 @@ class Compilation:
         self.meta_nodes = self.meta_nodes or len(ancestors(self.graph))
         if config.verify and self.graph:
             verify(self.graph)
-        if config.dump == name:
+        if config.dump and (config.dump == "all" or name in config.dump.split(",")):
             print(f"--- {name}\n{self.describe()}", file=sys.stderr)
+
+    def summary(self) -> str:
+        """One line: how much was compiled and how long it took; with verbosity 2, by pass."""
+        seconds = sum(each.seconds for each in self.passes)
+        text = (
+            f"monograph: {len(self.recording.entries)} operators, {len(self.units)} passes over "
+            f"memory, compiled in {seconds * 1e3:.0f} ms"
+        )
+        if config.verbosity > 1:
+            text += ": " + ", ".join(f"{p.name} {p.seconds * 1e3:.0f}" for p in self.passes)
+        return text
 
     def describe(self) -> str:
         """The graph, or once there are kernels, the kernels."""
         if self.lowered:
-            return "\n".join(str(low.kernel) for low in self.lowered.values())
+            return "\n".join(format_kernel(low.kernel) for low in self.lowered.values())
         return format_graph(self.graph)
 
 
-class Programs:
-    """All programs of this process, by the key of their recording."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[Any, list[Executable]] = {}
-        self._seen: list[Compilation] | None = None
-
-    @contextmanager
-    def observed(self) -> Iterator[list[Compilation]]:
-        """Compile everything afresh within, and collect the compilations."""
-        self._seen = []
-        try:
-            yield self._seen
-        finally:
-            self._seen = None
-
-    def find(
-        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
-    ) -> Executable | None:
-        """A program for this recording that produces at least what is wanted."""
-        if self._seen is not None:
-            return None
-        for executable in self._by_key.get(key, ()):
-            if executable.writes == writes and (
-                executable.outputs == wanted or set(executable.outputs) >= set(wanted)
-            ):
-                return executable
-        return None
-
-    def make(self, key: Any, recording: Recording) -> Executable:
-        """Find the program on disk, or compile it; and keep it."""
-        digest = digest_on_disk(recording, key[1])
-        executable = None
-        if digest is not None and self._seen is None:
-            executable = restore(digest, key[1])
-        if executable is None:
-            executable = compile_recording(recording, key[1], digest)
-        self._by_key.setdefault(key, []).append(executable)
-        made = getattr(executable, "compilation", None)
-        if self._seen is not None and made is not None:
-            self._seen.append(made)
-        return executable
-
-
-def digest_on_disk(recording: Recording, backend: str) -> str | None:
-    """The name under which the program is kept on disk; None where it is not kept."""
-    if not config.disk_cache or backend == "reference":
-        return None
-    identity = getattr(backends.load(backend), "identity", None)
-    return None if identity is None else digest_of(recording, identity())
-
-
-def restore(digest: str, backend: str) -> Executable | None:
-    """The program of this name, if it is on disk and still fits this machine."""
-    image = shelf.load(digest)
-    if image is None:
-        return None
-    try:
-        executable: Executable = backends.load(backend).restore(image)
-    except (RuntimeError, KeyError):  # a library declines what it offered before
-        return None
-    statistics.counters.programs_from_disk += 1
-    return executable
-
-
-def compile_recording(recording: Recording, backend: str, digest: str | None = None) -> Executable:
+def compile_recording(
+    recording: Recording, backend: Any, digest: str | None = None
+) -> Executable:
     """Expand the recording and compile it for a backend; keep it on disk as `digest`."""
-    statistics.counters.compilations += 1
     with interning():
         made = Compilation(recording)
         with made.step("expand"):
             made.graph = Expansion(recording).run()
-        if backend == "reference":
-            return Interpreted(made.graph, recording.wanted, recording.writes)
-        executable = compile_for(made, backends.load(backend))
+        whole = getattr(backend, "compile", None)  # a backend that does without kernels
+        executable: Executable = compile_for(made, backend) if whole is None else whole(made)
     if digest is not None and made.image is not None:
         with made.step("keep"):
             shelf.store(digest, made.image)
+    if config.verbosity:
+        print(made.summary(), file=sys.stderr)
     return executable
 
 
@@ -297,16 +223,3 @@ def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: A
     )  # fmt: skip
     return planner.run(made.units)
 
-
-_waiters: list[Callable[[], None]] = []
-
-
-def on_synchronize(wait: Callable[[], None]) -> None:
-    """Backends that run asynchronously say here how to wait for them."""
-    _waiters.append(wait)
-
-
-def synchronize() -> None:
-    """Wait until everything launched has finished."""
-    for wait in _waiters:
-        wait()

@@ -8,7 +8,6 @@ no pass has to undo what a definition wrote plainly.
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -424,18 +423,24 @@ def move(a: Node, device: str) -> Node:
 # --- the namespace and the arithmetic -----------------------------------------------------------
 
 
-def _named(name: str) -> Callable[..., Node]:
-    def call(*operands: Node | Number) -> Node:
-        return elementwise(name, *operands)
+class _Functions:
+    """Scalar functions by name, for derivatives and definitions: functions.exp(x)."""
 
-    call.__name__ = name
-    return call
+    cast = staticmethod(cast)
+    select = staticmethod(select)
+
+    def __getattr__(self, name: str) -> Callable[..., Node]:
+        if name not in scalar.TABLE:
+            raise AttributeError(f"there is no scalar function {name!r}")
+
+        def call(*operands: Node | Number) -> Node:
+            return elementwise(name, *operands)
+
+        setattr(self, name, call)
+        return call
 
 
-# Scalar functions by name, for derivatives and definitions: functions.exp(x), functions.select(…).
-functions = types.SimpleNamespace(**{name: _named(name) for name in scalar.TABLE})
-functions.cast = cast
-functions.select = select
+functions = _Functions()
 
 
 def _true_divide(a: Node | Number, b: Node | Number) -> Node:

@@ -210,3 +210,6 @@ scalar(
     ),
     definition=elementary.pow, triton="libdevice.pow({0}, {1})",
 )  # fmt: skip
+
+# The functions of this package: what is added later belongs to a user.
+BUILT_IN = frozenset(TABLE)

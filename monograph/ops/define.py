@@ -10,24 +10,37 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NewType
 
 from ..ir.operator import Operator, Parameter
 from ..record import call
 from ..tensor import Tensor
 
-Scalar = float  # a number in value position: filled in at each run
-Tensors = list  # a sequence of tensors
+Scalar = NewType("Scalar", float)  # a number in value position: filled in at each run
+Tensors = NewType("Tensors", list)  # a sequence of tensors
 
-_ROLES = {"Tensor": "input", "Tensor | None": "input", "Scalar": "input", "Tensors": "inputs",
-          "Tensor | Scalar": "input"}  # fmt: skip
+_ROLES = {
+    "Tensor": "input", "Scalar": "input", "Tensors": "inputs", "Tensor | None": "input",
+    "Tensor | Scalar": "input", "Scalar | None": "input", "Optional[Tensor]": "input",
+}  # fmt: skip
+
+
+def _role(annotation: Any) -> str:
+    """What a parameter is, from its annotation: as text, or as the object that it names."""
+    if isinstance(annotation, str):
+        text = annotation
+    else:
+        text = getattr(annotation, "__name__", None) or str(annotation)
+    bare = re.sub(r"\b\w+\.", "", text)  # mg.Tensor and monograph.tensor.Tensor are Tensor
+    return _ROLES.get(bare, "attribute")
 
 
 def _parameters(definition: Callable[..., Any]) -> tuple[Parameter, ...]:
     found = []
     for parameter in inspect.signature(definition).parameters.values():
-        role = _ROLES.get(str(parameter.annotation), "attribute")
+        role = _role(parameter.annotation)
         found.append(Parameter(parameter.name, role, parameter.default))
     return tuple(found)
 

@@ -30,15 +30,16 @@ def layer_norm(
 
 @layer_norm.derivative
 def _(g: Any, y: Any, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> Any:
-    # Both sums over a row are of the same stage, which the derivative of the definition has not.
+    # All sums over a row need only its mean: they are taken in one pass, with the variance.
     rank = len(normalized_shape)
     axes, rows = tuple(range(x.ndim - rank, x.ndim)), tuple(range(x.ndim - rank))
-    number = max(count(x, axes), 1)
-    _, variance, normal = moments(x, axes, eps)
+    share = 1.0 / max(count(x, axes), 1)
+    mean, variance, normal = moments(x, axes, eps)
+    scale = 1.0 / f.sqrt(variance + eps)
     scaled = g if weight is None else g * weight
-    mean = build.reduce("add", scaled, axes, True) * (1.0 / number)
-    slope = build.reduce("add", scaled * normal, axes, True) * (1.0 / number)
-    parts = [(scaled - mean - normal * slope) * (1.0 / f.sqrt(variance + eps))]
+    level = build.reduce("add", scaled, axes, True) * share
+    slope = build.reduce("add", scaled * (x - mean), axes, True) * share * scale
+    parts = [(scaled - level - normal * slope) * scale]
     if weight is not None:
         parts.append(build.reduce("add", g * normal, rows))
     if bias is not None:

@@ -9,6 +9,7 @@ import monograph as mg
 from monograph import record
 from monograph.backends.cuda.compile import compile_kernel
 from monograph.backends.cuda.matmul import product
+from monograph.backends import load
 from monograph.compiler.pipeline import compile_recording
 from monograph.compiler.plan import Layout
 from monograph.config import config
@@ -85,7 +86,7 @@ def test_a_program_is_compiled_without_data():
     recording, numbers = trace(
         lambda x: mg.nn.functional.softmax(x * 3.0, dim=-1), kind(1 << 30, 8)
     )
-    program = compile_recording(recording, "null")
+    program = compile_recording(recording, load("null"))
     assert numbers == (3.0,)
     assert program.calls.launches == 1
     (text,) = program.calls.texts.values()

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import monograph as mg
+from monograph import programs as process_programs
 from monograph import record
 from monograph.backends.cpu import backend, library
-from monograph.compiler import digest, image, pipeline
+from monograph.compiler import digest, image
 from monograph.compiler.disk import Shelf
 from monograph.compiler.plan import LibraryStep, Plan
 from monograph.compiler.recording import Entry, Recording
@@ -279,10 +280,10 @@ def test_a_library_that_declines_is_no_error(compiled, tmp_path, monkeypatch):
     if not any(isinstance(step, LibraryStep) for step in compiled.plan.steps):
         pytest.skip("oneDNN takes no part here")
     with mg.config.override(cache_dir=tmp_path):
-        pipeline.shelf.store("ab" * 20, compiled)
-        assert pipeline.restore("ab" * 20, "cpu") is not None
+        process_programs.shelf.store("ab" * 20, compiled)
+        assert process_programs._restore("ab" * 20, "cpu") is not None
         monkeypatch.setattr(library, "workspace", lambda steps: {"scratchpad": 1})
-        assert pipeline.restore("ab" * 20, "cpu") is None
+        assert process_programs._restore("ab" * 20, "cpu") is None
 
 
 # --- the folder is bounded ----------------------------------------------------------------------

@@ -1,13 +1,11 @@
-"""A backend in one module: three functions, a line in the table, a word in the settings."""
-
-from types import SimpleNamespace
+"""A backend in one module: three functions and a line in the table."""
 
 import numpy as np
 import pytest
 
 import monograph as mg
-from monograph import backends, nn
-from monograph.config import _DECLARED, one_of
+from monograph import nn
+from monograph.config import BACKENDS
 
 from .example import load
 
@@ -17,9 +15,7 @@ NAME = "monograph.backends.counting_example"
 @pytest.fixture
 def counting(tmp_path, monkeypatch):
     module = load(monkeypatch, tmp_path / "counting_example.py", "Add a backend", NAME)
-    monkeypatch.setitem(backends.MODULES, "counting", NAME)
-    choice = SimpleNamespace(metadata={"kind": one_of("cpu", "counting")})
-    monkeypatch.setitem(_DECLARED, "backend", choice)
+    monkeypatch.setitem(BACKENDS, "counting", NAME)
     with mg.config.override(backend="counting"):
         yield module
 

@@ -11,13 +11,14 @@ from ... import statistics
 from ...codegen.kernel import Kernel
 from ...codegen.llvm import Machine, Module
 from ...compiler.image import Image
-from ...compiler.pipeline import Compilation, Outcome, on_synchronize
+from ...compiler.pipeline import Compilation, Outcome
 from ...compiler.plan import KernelStep
 from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
+from ...runtime.waiting import on_synchronize
 from ...storage import Value
 from . import library
 from .program import NativeProgram, pool, prepare_runtime

@@ -112,6 +112,8 @@ _FORMAT = {float: "d", int: "q", bool: "?7x"}
 def prepare_runtime() -> None:
     """Load the OpenMP helper that kernels call, and set the number of threads."""
     native.set_cache_folder(config.cache_dir / "objects" if config.disk_cache else None)
-    openmp.library()
+    gomp = openmp.library()
     openmp.module()
     openmp.set_threads(config.threads)
+    if gomp is not None:  # oneDNN asks when a primitive is made, on this thread
+        gomp.omp_set_num_threads(config.threads)

@@ -18,8 +18,8 @@ import numpy as np
 
 from ... import statistics
 from ...codegen.triton import TritonKernel, Tuning
-from ...compiler.pipeline import on_synchronize
 from ...compiler.plan import LibraryStep, Ref
+from ...runtime.waiting import on_synchronize
 from . import matmul
 from .compile import CompiledKernel, compile_kernel
 from .launch import capture, prepare

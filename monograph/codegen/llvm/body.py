@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ...ir import dtypes
-from ...ir.index import Expr, Var, coefficient
-from ..kernel import Kernel, Load, Reduction, Stage, Value
+from ...ir.index import Expr, Var
+from ..kernel import Kernel, Reduction, Stage, Value
 from . import combine
 from .accumulator import Accumulators, Kinds, Names
 from .combine import Accumulator
@@ -48,7 +48,6 @@ class BodyWriter:
         self._storage: list[str] = []  # allocas, which stand first in the function
         self._closing: list[str] = []
         self._results: dict[tuple[int, Copy], Ref] = {}
-        self._ahead = prefetched(kernel, plan)
         self.accumulators = Accumulators(self.builder, self.place)
         self.privates = Privates(self.memory, self.flow, self.accumulators)
 
@@ -301,9 +300,6 @@ class BodyWriter:
     ) -> None:
         body = Body(self.memory, self._results)
         body.evaluate(values)
-        for load in self._ahead.get(id(stage), ()):
-            for copy in self.place.copies:
-                self.memory.prefetch(load, copy)
         for reduction in stage.reductions:
             for copy in self.place.copies:
                 names = self._accumulator(reduction, copy, accumulators)
@@ -441,33 +437,3 @@ def _position_dtype(position: Expr) -> dtypes.DType:
 def _result(reduction: Reduction) -> dtypes.DType:
     return reduction.value.dtype if reduction.position is None else dtypes.int64
 
-
-PREFETCHED_BYTES = 4 << 20  # smaller arrays are in a cache anyway
-
-
-def prefetched(kernel: Kernel, plan: Plan) -> dict[int, list[Load]]:
-    """By stage: loads of the next row to start while this row is computed.
-
-    The first stage of several reads rows from memory, the others compute on what it left in the
-    cache. Without a word ahead the two would take turns; so the second stage asks for the row that
-    the first will read next.
-    """
-    stages = [stage for stage in kernel.stages if stage.axes]
-    if plan.lanes_are_points or len(stages) < 2 or not plan.rows or plan.jam is not None:
-        return {}
-    row, axis = plan.rows[-1][0], plan.axis
-    if axis is None or any(stage.axes != (axis,) for stage in stages[:2]):
-        return {}
-    found: dict[tuple[int, Expr], Load] = {}
-    for value in order(roots(stages[0])):
-        if isinstance(value, Load) and not value.guard and _is_large(kernel, value.buffer):
-            step = coefficient(value.index, row)
-            if step and coefficient(value.index, axis) == 1:
-                ahead = Load(value.dtype, value.buffer, value.index + step)
-                found[ahead.buffer, ahead.index] = ahead
-    return {id(stages[1]): list(found.values())}
-
-
-def _is_large(kernel: Kernel, buffer: int) -> bool:
-    use = kernel.buffers[buffer]
-    return use.role == "in" and use.elements * use.dtype.itemsize >= PREFETCHED_BYTES

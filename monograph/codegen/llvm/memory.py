@@ -45,13 +45,6 @@ class Memory(Addressing):
             return self._load_for_some(value, copy, shared, varying)
         return self._load_uniform(value, copy, shared)
 
-    def prefetch(self, value: Load, copy: Copy) -> None:
-        """Ask for the line of a Load that a later row will make."""
-        pointer = self.address(value.buffer, value.index, copy)
-        self.builder.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        text = f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)"
-        self.place.scope.section.append("  " + text)
-
     def _neighbours(self, buffer: int, index: Expr) -> bool:
         """Whether lane after lane is element after element."""
         if self.lanes_are_points and self.buffers[buffer].role == "row":

@@ -1,0 +1,105 @@
+"""The programs of this process: found by the key of a recording, on disk, or compiled.
+
+A program whose results include those wanted now serves again, so that a variable that happens to
+be alive does not cost a compilation. A small recording that was never seen before is interpreted
+at once and compiled when it comes again: a new cell of a notebook answers in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import backends, statistics
+from .compiler.digest import digest_of
+from .compiler.disk import shelf
+from .compiler.pipeline import Compilation, Executable, compile_recording
+from .compiler.recording import Recording
+from .config import config
+
+SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
+
+
+class Programs:
+    """All programs of this process, by the key of their recording."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Any, list[Executable]] = {}
+        self._met: set[Any] = set()  # keys that were interpreted once
+        self._seen: list[Compilation] | None = None
+
+    @contextmanager
+    def observed(self) -> Iterator[list[Compilation]]:
+        """Compile everything afresh within, and collect the compilations."""
+        self._seen = []
+        try:
+            yield self._seen
+        finally:
+            self._seen = None
+
+    def find(
+        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
+    ) -> Executable | None:
+        """A program for this recording that produces at least what is wanted."""
+        if self._seen is not None:
+            return None
+        for executable in self._by_key.get(key, ()):
+            if executable.writes == writes and (
+                executable.outputs == wanted or set(executable.outputs) >= set(wanted)
+            ):
+                return executable
+        return None
+
+    def make(self, key: Any, recording: Recording, backend: str) -> Executable:
+        """Find the program on disk, interpret it, or compile it and keep it."""
+        if self._seen is not None:
+            return self._compile(key, recording, backend, None)
+        digest = _digest(recording, backend)
+        executable = _restore(digest, backend)
+        if executable is not None:
+            self._by_key.setdefault(key, []).append(executable)
+            return executable
+        if backend == "cpu" and key not in self._met and _is_small(recording):
+            self._met.add(key)
+            statistics.counters.interpreted += 1
+            return compile_recording(recording, backends.load("reference"))
+        return self._compile(key, recording, backend, digest)
+
+    def _compile(
+        self, key: Any, recording: Recording, backend: str, digest: str | None
+    ) -> Executable:
+        statistics.counters.compilations += 1
+        executable = compile_recording(recording, backends.load(backend), digest)
+        self._by_key.setdefault(key, []).append(executable)
+        made: Compilation | None = getattr(executable, "compilation", None)
+        if self._seen is not None and made is not None:
+            self._seen.append(made)
+        return executable
+
+
+def _is_small(recording: Recording) -> bool:
+    if len(recording.entries) > config.tier0_limit:
+        return False
+    return sum(leaf.size for leaf in recording.leaves) <= SMALL
+
+
+def _digest(recording: Recording, backend: str) -> str | None:
+    """The name under which the program is kept on disk; None where it is not kept."""
+    identity = getattr(backends.load(backend), "identity", None)
+    if not config.disk_cache or identity is None:
+        return None
+    return digest_of(recording, identity())
+
+
+def _restore(digest: str | None, backend: str) -> Executable | None:
+    """The program of this name, if it is on disk and still fits this machine."""
+    image = None if digest is None else shelf.load(digest)
+    if image is None:
+        return None
+    try:
+        executable: Executable = backends.load(backend).restore(image)
+    except (RuntimeError, KeyError):  # a library declines what it offered before
+        return None
+    statistics.counters.programs_from_disk += 1
+    return executable
