@@ -26,11 +26,11 @@ import numpy as np
 
 from bench.sample_kernels import gpt2_sizes
 from monograph.autograd import grad
+from monograph.backends import load
 from monograph.backends.cuda.backend import CudaExecutable, Runtime, runtime
 from monograph.backends.cuda.launch import capture
 from monograph.backends.cuda.memory import DeviceBlock
 from monograph.codegen.triton import Tuning
-from monograph.backends import load
 from monograph.compiler.pipeline import compile_recording
 from monograph.config import config
 from monograph.ir.dtypes import BY_NAME
@@ -237,7 +237,6 @@ def copy_milliseconds(on: Runtime, nbytes: int) -> float:
     source, target = (on.device.allocate(nbytes // 2) for _ in range(2))
     launch = lambda stream: on.device.copy(target, source, stream)  # noqa: E731
     by_driver = milliseconds(on.device, [launch])[0]
-    del source, target
     whole = kind(nbytes // 8)
     program, numbers = compiled(Case(lambda x: x.clone(), [whole], [whole]), [whole])
     held = program.run([on_device(on, whole, np.zeros(PERIOD, np.float32))], numbers)

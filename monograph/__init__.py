@@ -11,6 +11,7 @@ from .autograd import (
     set_grad_enabled,
 )
 from .config import config
+from .explain import explain, explain_last
 from .ir.dtypes import (
     DType,
     bool_,
@@ -23,7 +24,6 @@ from .ir.dtypes import (
     int64,
     uint8,
 )
-from .explain import explain, explain_last
 from .jit import jit
 from .modes import eager, eval, synchronize
 from .ops.activation import log_softmax, relu, sigmoid, softmax

@@ -139,7 +139,7 @@ class Config:
     deterministic: bool = setting(
         False,
         SWITCH,
-        "Prefer algorithms that give the same bits in every run, even if slower. On the CPU all do.",
+        "Prefer algorithms that give the same bits in every run. On the CPU all of them do.",
     )
     verbosity: int = setting(
         0,

@@ -93,7 +93,9 @@ def report_of(made: Compilation) -> Report:
                 use.elements * use.dtype.itemsize if not low.kernel.segments else 0
                 for use, _ in low.pairs() if use.role not in ("row", "partials")
             ) or _segment_bytes(low)  # fmt: skip
-            report.kernels.append(KernelReport(step.name, "generated", nbytes, 0, format_kernel(low.kernel)))
+            report.kernels.append(
+                KernelReport(step.name, "generated", nbytes, 0, format_kernel(low.kernel))
+            )
         else:
             report.kernels.append(_library(step))
             report.parallel_regions += 1
@@ -153,4 +155,3 @@ def explain_last() -> str:
         for reason, records in reversed(statistics.recent)
     ]
     return "\n".join(lines) or "nothing was flushed yet"
-

@@ -50,6 +50,8 @@ class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
     __slots__ = ("signature", "inputs", "stop", "code", "offset")
+    code: Any
+    offset: int
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
@@ -139,7 +141,7 @@ class _Unregistered:
     """Stands in until the frontend names its handle class."""
 
 
-handle_class: type = _Unregistered
+handle_class: Any = _Unregistered
 _wrap: Callable[..., Any] = lambda value: value  # noqa: E731
 _wrap_view: Callable[..., Any] = lambda value: value  # noqa: E731
 
@@ -332,9 +334,7 @@ def _foreign(operator: Operator, given: Any) -> Any:
     """An input that is no tensor and no number: NumPy scalars and arrays are taken."""
     if isinstance(given, np.generic):
         return given.item()
-    raise TypeError(
-        f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}"
-    )
+    raise TypeError(f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}")
 
 
 def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any]) -> Signature:
@@ -364,7 +364,7 @@ def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception)
     return errors.OperandError(message)
 
 
-def backward_signature(metas: tuple[Meta, ...]) -> Signature:
+def backward_signature(metas: tuple[Any, ...]) -> Signature:
     """The signature of a backward pass: (root, cotangent, leaves…) → one gradient per leaf."""
     key = (BACKWARD, (), *metas)
     found = _signatures.get(key)

@@ -30,4 +30,3 @@ def note_flush(reason: str, records: int) -> None:
     counters.flushes += 1
     counters.peak_pending_nodes = max(counters.peak_pending_nodes, records)
     recent.append((reason, records))
-

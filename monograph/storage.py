@@ -55,8 +55,8 @@ class Value:
     """
 
     __slots__ = (
-        "meta", "ready", "data", "block", "address", "exposed", "record", "index", "tape", "requires_grad", "leaf", "owner", "epoch",
-        "position", "replaces", "__weakref__",
+        "meta", "ready", "data", "block", "address", "exposed", "record", "index", "tape",
+        "requires_grad", "leaf", "owner", "epoch", "position", "replaces", "__weakref__",
     )  # fmt: skip
     meta: Meta
     ready: bool

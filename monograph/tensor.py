@@ -8,7 +8,7 @@ it. It owns no data and does no arithmetic: operators attach themselves as metho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -43,6 +43,16 @@ class Tensor:
     _storage: Storage
     _view: View | None
     _grad: Tensor | None
+
+    if TYPE_CHECKING:  # operators attach themselves as methods; see `ops/define.py`
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def _operator(self, *operands: Any) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = _operator
+        __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __neg__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __setitem__ = _operator
 
     # --- what it is ---
 

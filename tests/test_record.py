@@ -317,8 +317,6 @@ def test_equal_computations_are_different_values_to_a_derivative():
     np.testing.assert_allclose(part.numpy(), np.exp([1.0, 2.0]), rtol=1e-6)
 
 
-
-
 def test_equal_leaves_are_different_leaves():
     x = mg.tensor([1.0, 2.0])
     a, b = x.detach().requires_grad_(), x.detach().requires_grad_()

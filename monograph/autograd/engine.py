@@ -152,6 +152,7 @@ def grad(
             totals[n] = made if held is None else held + made  # type: ignore[operator]
     if not allow_unused and any(part is None for part in totals):
         raise errors.GradientError(
-            "one of the inputs is not used in the outputs; pass allow_unused=True to get None for it"
+            "one of the inputs is not used in the outputs; "
+            "pass allow_unused=True to get None for it"
         )
     return tuple(totals)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..config import BACKENDS
 
+
 def load(name: str) -> Any:
     """The backend of this name, imported when it is first needed."""
     return importlib.import_module(BACKENDS[name])

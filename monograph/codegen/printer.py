@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .kernel import Apply, Constant, Holds, IndexValue, Kernel, Load, Result, Stage, Value
 
 
@@ -24,7 +26,7 @@ def format_kernel(kernel: Kernel) -> str:
 def _stage(stage: Stage, names: dict[int, str]) -> list[str]:
     head = ", ".join(f"{v} < {v.extent}" for v in stage.axes)
     lines = [f"    stage over {head}" if head else "    stage"]
-    parts = (*stage.reductions, *stage.stores, *stage.privatised)
+    parts: tuple[Any, ...] = (*stage.reductions, *stage.stores, *stage.privatised)
     for value in _order([part.value for part in parts]):
         if id(value) not in names:
             names[id(value)] = f"v{len(names)}"

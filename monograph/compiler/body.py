@@ -147,4 +147,3 @@ def inlined(node: Node) -> bool:
 def reads_of(nodes: Iterable[Node]) -> set[int]:
     """ids of nodes that are read as indices."""
     return {s.id for n in nodes if isinstance(n, Reindex) for s in n.inputs[1:]}
-

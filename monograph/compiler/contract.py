@@ -15,7 +15,6 @@ from ..ir import index
 from ..ir.index import Expr, Var
 from ..ir.node import Contract, Node, Reindex, coordinates
 
-
 Strides = Callable[[Node], tuple[int, ...]]  # how a materialised node lies in memory
 
 
@@ -60,7 +59,7 @@ def view_of(node: Node, strides: Strides) -> tuple[Node, Expr]:
     where: tuple[Expr, ...] = coordinates(node.shape)
     while isinstance(node, Reindex) and not node.guard and len(node.inputs) == 1:
         base = node.inputs[0]
-        mapping = dict(zip(coordinates(node.shape), where, strict=True))
+        mapping: dict[Expr, Expr] = dict(zip(coordinates(node.shape), where, strict=True))
         deeper = tuple(index.substitute(e, mapping) for e in node.index)
         flat = index.flatten(deeper, strides(base))
         if not index.is_affine(flat) or base.size == 1:
@@ -145,7 +144,9 @@ def _grouped(
                                       (c, bases[2], offsets[2], (m, n))):  # fmt: skip
         axes = [*batch, *tail]
         present = [bool(run) and run[-1] in place for run in axes]
-        shape = tuple([_extent(run) if here else 1 for run, here in zip(axes, present, strict=True)])
+        shape = tuple(
+            [_extent(run) if here else 1 for run, here in zip(axes, present, strict=True)]
+        )
         strides = tuple(
             [place[run[-1]] if here else 0 for run, here in zip(axes, present, strict=True)]
         )
@@ -187,6 +188,9 @@ def _merge(variables: list[Var], holders: Sequence[dict[Var, int]]) -> list[list
 # --- convolution --------------------------------------------------------------------------------
 
 
+Side = tuple[Node, tuple[Expr, ...]]  # an operand and where the domain reads or writes it
+
+
 def convolution_call(node: Node) -> ConvolutionCall | None:
     """The node as a convolution or one of its derivatives, or None."""
     assert isinstance(node, Contract)
@@ -203,8 +207,8 @@ def convolution_call(node: Node) -> ConvolutionCall | None:
     return None
 
 
-def _match(node: Node, kind: str, x: object, w: object, y: object) -> ConvolutionCall | None:
-    (source, fx), (weights, fw), (target, fy) = x, w, y  # type: ignore[misc]
+def _match(node: Node, kind: str, x: Side, w: Side, y: Side) -> ConvolutionCall | None:
+    (source, fx), (weights, fw), (target, fy) = x, w, y
     rank = len(fx) - 2
     if rank < 1 or rank > 3 or len(fw) != rank + 2 or len(fy) != rank + 2:
         return None

@@ -56,9 +56,9 @@ def lower_contractions(outputs: Sequence[Node], accept: Accept) -> Contracted:
             else:
                 calls[node.id] = call
         if not replaced:
-            for call in convolutions.values():
-                if call.kind == "backward_weights":
-                    layouts.plain.add(call.node.id)
+            for known in convolutions.values():
+                if known.kind == "backward_weights":
+                    layouts.plain.add(known.node.id)
             return Contracted(graph, calls, layouts)
         graph = _replace(graph, replaced)
 

@@ -94,8 +94,8 @@ class Text:
         for leaf in recording.leaves:
             self.lines.append(f"leaf {leaf.shape} {leaf.dtype.name}")
         for name in sorted(scalar.TABLE.keys() - scalar.BUILT_IN):
-            entry = scalar.TABLE[name]
-            self.value((name, entry.numpy, entry.partials, entry.definition, entry.result))
+            own = scalar.TABLE[name]
+            self.value((name, own.numpy, own.partials, own.definition, own.result))
         self.value(recording.slots)
         self.lines.append(f"wanted {recording.wanted} writes {recording.writes}")
 

@@ -145,4 +145,3 @@ def pointwise_frame(node: Node, layouts: Layouts) -> Frame:
     if not shape:
         return Frame((1,), (True,))
     return Frame(shape, (*([False] * (len(shape) - 1)), True))
-

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..ir.index import Expr
 from ..ir.node import (
     Buffer,
     Const,
@@ -28,7 +29,7 @@ from ..ir.node import (
 from ..ir.scalar import TABLE
 from .body import Demand, Place, inlined
 from .contract import ConvolutionCall, MatmulCall
-from .frame import Frame, pointwise_frame, reduction_frame
+from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
 from .layout import Layouts
 
 LibraryCall = MatmulCall | ConvolutionCall
@@ -413,15 +414,13 @@ class Fusion:
         return sorted(self.units, key=lambda u: (self.above[u.number].bit_count(), u.number))
 
 
-def reduce_place(node: Node, frame: Frame, layouts: Layouts) -> tuple[object, ...]:
+def reduce_place(node: Node, frame: Frame, layouts: Layouts) -> tuple[Expr, ...]:
     """Coordinates of a reduction's input at a point of the frame."""
-    from .frame import input_order, ordered
-
     source = node.inputs[0]
     return ordered(frame.flat, source.shape, input_order(node, layouts))
 
 
-def kept_place(node: Node, full: tuple[object, ...]) -> tuple[object, ...]:
+def kept_place(node: Node, full: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Of the input's coordinates those that the reduction keeps."""
     assert isinstance(node, Reduce)
     return tuple(e for k, e in enumerate(full) if k not in node.axes)

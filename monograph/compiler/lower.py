@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..codegen import kernel as k
-from ..ir import build, index
+from ..ir import build, dtypes, index
 from ..ir.index import Expr, Var
 from ..ir.node import Node, Reduce, Scatter, axis
 from ..ir.scalar import TABLE
@@ -247,8 +248,14 @@ class Staging:
         count = max(len(reductions), len(stores), len(privatised))
         made = []
         for n in range(count):
-            parts = [tuple(p[n]) if n < len(p) else () for p in (reductions, stores, privatised)]
-            made.append(k.Stage(self.frame.inner_axes, *parts))  # type: ignore[arg-type]
+            made.append(
+                k.Stage(
+                    self.frame.inner_axes,
+                    tuple(_slot(reductions, n)),
+                    tuple(_slot(stores, n)),
+                    tuple(_slot(privatised, n)),
+                )
+            )
         totals = tuple(self._total(n) for n in unit.splits)
         if last or totals:
             made.append(k.Stage((), (), tuple(last), totals))
@@ -271,7 +278,7 @@ class Staging:
         value = self.values[node.id]
         frame = self.frame
         if frame.limit is not None:
-            holds = k.Holds(build.dtypes.bool_, frame.guard)
+            holds = k.Holds(dtypes.bool_, frame.guard)
             neutral = k.Constant(value.dtype, build.IDENTITY[node.combine](value.dtype))
             value = k.Apply(value.dtype, "select", (holds, value, neutral))
         position = None
@@ -280,7 +287,7 @@ class Staging:
             full = reduce_place(node, frame, self.lowering.layouts)
             reduced = [full[a] for a in node.axes]
             strides = index.contiguous_strides([source.shape[a] for a in node.axes])
-            position = index.flatten(reduced, strides)  # type: ignore[arg-type]
+            position = index.flatten(reduced, strides)
         return k.Reduction(number, node.combine, value, position)
 
     def _store(self, node: Node, stores: list[list[k.Store]], last: list[k.Store]) -> None:
@@ -298,7 +305,7 @@ class Staging:
     def _row_store(self, node: Node) -> k.Store:
         layouts = self.lowering.layouts
         where = kept_place(node, reduce_place(node, self.frame, layouts))
-        flat = index.flatten(where, layouts.strides(node))  # type: ignore[arg-type]
+        flat = index.flatten(where, layouts.strides(node))
         result = k.Result(node.dtype, self.lowering.results[node.id])
         return k.Store(self.lowering.number(node, "out"), flat, result)
 
@@ -306,7 +313,7 @@ class Staging:
         assert isinstance(node, Reduce)
         layouts = self.lowering.layouts
         where = kept_place(node, reduce_place(node, self.frame, layouts))
-        flat = index.flatten(where, layouts.strides(node))  # type: ignore[arg-type]
+        flat = index.flatten(where, layouts.strides(node))
         return self._privatised(node, flat, value)
 
     def _total(self, node: Node) -> k.Privatised:
@@ -363,7 +370,7 @@ def children(value: k.Value) -> tuple[k.Value, ...]:
 
 def stage_values(stage: k.Stage) -> list[k.Value]:
     """The values that a stage computes."""
-    parts = (*stage.reductions, *stage.stores, *stage.privatised)
+    parts: tuple[Any, ...] = (*stage.reductions, *stage.stores, *stage.privatised)
     return [part.value for part in parts]
 
 
@@ -455,4 +462,3 @@ def _column_block(shape: Sequence[int]) -> int:
         if total % block == 0:
             return block
     return total
-

@@ -97,9 +97,7 @@ class Compilation:
         return format_graph(self.graph)
 
 
-def compile_recording(
-    recording: Recording, backend: Any, digest: str | None = None
-) -> Executable:
+def compile_recording(recording: Recording, backend: Any, digest: str | None = None) -> Executable:
     """Expand the recording and compile it for a backend; keep it on disk as `digest`."""
     with interning():
         made = Compilation(recording)
@@ -117,7 +115,6 @@ def compile_recording(
 
 def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
-    recording = made.recording
     with made.step("simplify"):
         made.graph = simplify(made.graph)
     with made.step("contract"):
@@ -222,4 +219,3 @@ def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: A
         len(recording.slots),
     )  # fmt: skip
     return planner.run(made.units)
-

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
 from ..ir.node import Buffer, Node, Slot
-from .contract import ConvolutionCall, MatmulCall, Operand
+from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
 from .lower import Lowered, postorder, stage_values
 
@@ -78,17 +78,17 @@ class Lifetime:
     offset: int = -1
 
 
-def step_of(call: MatmulCall | ConvolutionCall, strides: object) -> tuple[str, dict, dict]:
+def step_of(
+    call: MatmulCall | ConvolutionCall, strides: Strides | None
+) -> tuple[str, dict[str, Layout], dict[str, tuple[int, ...]]]:
     """(kind, operand layouts, options) of a library call, without addresses."""
     if isinstance(call, MatmulCall):
         named = {"src": call.a, "weights": call.b, "dst": call.c}
         layouts = {name: _layout(o) for name, o in named.items()}
         return "matmul", layouts, {}
+    assert strides is not None
     nodes = {"src": call.source, "weights": call.weights, "dst": call.target}
-    layouts = {
-        name: Layout(n.shape, strides(n), n.dtype.name)  # type: ignore[operator]
-        for name, n in nodes.items()
-    }
+    layouts = {name: Layout(n.shape, strides(n), n.dtype.name) for name, n in nodes.items()}
     options = {
         "stride": call.stride, "dilation": call.dilation, "padding_left": call.padding,
         "padding_right": call.padding_right, "groups": (call.groups,),

@@ -103,7 +103,8 @@ class Expansion:
         if isinstance(ref, type):
             self.next_slot += 1
             return build.slot(self.next_slot - 1, ref)
-        return self.results[ref] if ref >= 0 else self.leaves[-ref - 1]
+        place: int = ref
+        return self.results[place] if place >= 0 else self.leaves[-place - 1]
 
     def _differentiate(self, inputs: Sequence[Node | None]) -> list[Node]:
         root, cotangent, *leaves = inputs

@@ -68,9 +68,7 @@ def map_expressions(kernel: k.Kernel, change: Callable[[Expr], Expr]) -> k.Kerne
     made: dict[int, k.Value] = {}
     for value in postorder([v for stage in kernel.stages for v in stage_values(stage)]):
         if isinstance(value, k.Load):
-            made[id(value)] = replace(
-                value, index=change(value.index), guard=guard_of(value.guard)
-            )
+            made[id(value)] = replace(value, index=change(value.index), guard=guard_of(value.guard))
         elif isinstance(value, k.IndexValue):
             made[id(value)] = replace(value, expr=change(value.expr))
         elif isinstance(value, k.Holds):
@@ -124,9 +122,7 @@ def _drop_units(kernel: k.Kernel) -> k.Kernel:
     stages = tuple(
         replace(s, axes=tuple(v for v in s.axes if v.extent != 1)) for s in kernel.stages
     )
-    return replace(
-        kernel, outer=tuple(v for v in kernel.outer if v.extent != 1), stages=stages
-    )
+    return replace(kernel, outer=tuple(v for v in kernel.outer if v.extent != 1), stages=stages)
 
 
 def _neighbours(kernel: k.Kernel) -> list[tuple[Var, Var]]:

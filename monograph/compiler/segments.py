@@ -106,7 +106,5 @@ def _merged(parts: Sequence[Lowered]) -> Lowered:
         buffers.append(replace(use, elements=elements, shared=shared))
         arguments += given[:1] if shared else given
     schedule = k.Schedule(axis, None, sum(sizes) > 4096, 1)
-    made = replace(
-        made, outer=(axis,), buffers=tuple(buffers), segments=sizes, schedule=schedule
-    )
+    made = replace(made, outer=(axis,), buffers=tuple(buffers), segments=sizes, schedule=schedule)
     return Lowered(replace(made, name=f"update_{fingerprint(made)}"), arguments)

@@ -251,7 +251,7 @@ def _compose(
         return None
     own_reads = inner.inputs[1:]
     moved = [index.renumber_reads(e, lambda n: n + len(own_reads)) for e in outer]
-    mapping = dict(zip(coordinates(inner.shape), moved, strict=True))
+    mapping: dict[Expr, Expr] = dict(zip(coordinates(inner.shape), moved, strict=True))
     exprs = [index.substitute(e, mapping) for e in inner.index]
     shifted = tuple(
         Condition(index.renumber_reads(c.expr, lambda n: n + len(own_reads)), c.equal)
@@ -459,8 +459,9 @@ def _attach() -> None:
         setattr(Node, f"__{name}__", lambda a, b, f=function: f(a, b))
         setattr(Node, f"__r{name}__", lambda a, b, f=function: f(b, a))
     for name in ("lt", "le", "gt", "ge"):
-        setattr(Node, f"__{name}__", lambda a, b, f=getattr(functions, name): f(a, b))
-    Node.__neg__ = lambda a: functions.neg(a)  # type: ignore[attr-defined]
+        compare = getattr(functions, name)
+        setattr(Node, f"__{name}__", lambda a, b, f=compare: f(a, b))
+    setattr(Node, "__neg__", lambda a: functions.neg(a))  # noqa: B010
 
 
 _attach()

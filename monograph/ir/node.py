@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .dtypes import DType, bool_, int64, uint32
 from .index import Expr, Guard, Var
@@ -32,6 +32,16 @@ class Node:
     dtype: DType
     id: int
     attributes: tuple[Any, ...]
+
+    if TYPE_CHECKING:  # arithmetic is attached in `build.py`, with broadcasting and promotion
+
+        def _binary(self, other: Node | Number) -> Node: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
+        __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+
+        def __neg__(self) -> Node: ...
 
     @property
     def size(self) -> int:
@@ -61,6 +71,7 @@ class Buffer(Node):
 
     __slots__ = ()
     fields = ("number",)
+    number: int
 
 
 class Slot(Node):
@@ -68,6 +79,8 @@ class Slot(Node):
 
     __slots__ = ()
     fields = ("number", "type")
+    number: int
+    type: type
 
 
 class Const(Node):
@@ -75,6 +88,7 @@ class Const(Node):
 
     __slots__ = ()
     fields = ("value",)
+    value: Number
 
 
 class Coordinate(Node):
@@ -82,6 +96,7 @@ class Coordinate(Node):
 
     __slots__ = ()
     fields = ("axis",)
+    axis: int
 
 
 class Random(Node):
@@ -98,6 +113,7 @@ class Map(Node):
 
     __slots__ = ()
     fields = ("function",)
+    function: str
 
 
 class Reindex(Node):
@@ -109,6 +125,9 @@ class Reindex(Node):
 
     __slots__ = ()
     fields = ("index", "guard", "fill")
+    index: tuple[Expr, ...]
+    guard: Guard
+    fill: Number
 
 
 class Reduce(Node):
@@ -120,6 +139,8 @@ class Reduce(Node):
 
     __slots__ = ()
     fields = ("combine", "axes")
+    combine: str
+    axes: tuple[int, ...]
 
 
 class Scatter(Node):
@@ -130,6 +151,9 @@ class Scatter(Node):
 
     __slots__ = ()
     fields = ("combine", "index", "guard")
+    combine: str
+    index: tuple[Expr, ...]
+    guard: Guard
 
 
 class Contract(Node):
@@ -141,6 +165,10 @@ class Contract(Node):
 
     __slots__ = ()
     fields = ("domain", "fo", "fa", "fb")
+    domain: Shape
+    fo: tuple[Expr, ...]
+    fa: tuple[Expr, ...]
+    fb: tuple[Expr, ...]
 
 
 class Move(Node):
@@ -148,6 +176,7 @@ class Move(Node):
 
     __slots__ = ()
     fields = ("device",)
+    device: str
 
 
 def _attribute(position: int) -> property:

@@ -154,7 +154,12 @@ scalar(
 scalar("floor", np.floor, lambda f, g, y, x: None, triton="libdevice.floor({0})")
 scalar("ceil", np.ceil, lambda f, g, y, x: None, triton="libdevice.ceil({0})")
 scalar("trunc", np.trunc, lambda f, g, y, x: None, triton="libdevice.trunc({0})")
-scalar("round", lambda x: np.rint(x) if x.dtype.kind == "f" else x, lambda f, g, y, x: None, triton="libdevice.rint({0})")
+scalar(
+    "round",
+    lambda x: np.rint(x) if x.dtype.kind == "f" else x,
+    lambda f, g, y, x: None,
+    triton="libdevice.rint({0})",
+)
 scalar("sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (y * 2.0), triton="tl.sqrt_rn({0})")
 scalar("cast", lambda x: x, lambda f, g, y, x: f.cast(g, x.dtype), result="given", triton="")
 scalar("bitcast", lambda x: x, None, result="given", triton="")

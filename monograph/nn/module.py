@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import record
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from .. import record
 from ..tensor import Parameter, Tensor
 from . import state as states
 from .hooks import Hooks, RemovableHandle, register

@@ -170,8 +170,8 @@ def _others_product(node: Node) -> Node:
 def _shifted(rows: Node, by: int) -> Node:
     """Each row moved `by` places along the last axis, with ones moving in."""
     where: list[index.Index] = list(coordinates(rows.shape))
-    where[-1] = where[-1] - by
-    guard = index.within(where[-1], rows.shape[-1])
+    where[-1] = place = index.wrap(where[-1]) - by
+    guard = index.within(place, rows.shape[-1])
     return build.reindex(rows, rows.shape, where, guard, 1.0)
 
 

@@ -41,7 +41,7 @@ def transpose_map(
         return build.scatter("add", values, shape, where, guard, reads)
 
 
-def _is_reshape(node: Node) -> bool:
+def _is_reshape(node: Reindex) -> bool:
     source = node.inputs[0]
     if node.guard or node.size != source.size:
         return False
@@ -54,7 +54,8 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     solution = Solution([index.substitute(e, digits) for e in where], shape)
     solution.solve([v for e in digits.values() for v in sorted(index.variables(e), key=str)])
     found = solution.values
-    free = {var: Var(f"f{n}", var.extent) for n, var in enumerate(solution.free)}
+    summed_over = [Var(f"f{n}", var.extent) for n, var in enumerate(solution.free)]
+    free: dict[Expr, Expr] = dict(zip(solution.free, summed_over, strict=True))
     places: dict[Expr, Expr] = {var: index.substitute(e, free) for var, e in found.items()} | free
     reads = [
         index.substitute(index.substitute(coordinate, digits), places)
@@ -65,7 +66,7 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
         Condition(index.substitute(c.expr, places), c.equal) for c in conditions
     )
     real = [v for v in coordinates(shape) if v.extent > 1]  # axes of size 1 come back at the end
-    order = _walk_order([*real, *free.values()], reads)
+    order = _walk_order([*real, *summed_over], reads)
     domain = tuple(var.extent for var in order)
     rename: dict[Expr, Expr] = {v: index.ZERO for v in coordinates(shape) if v.extent == 1}
     rename |= {var: axis(n, var.extent) for n, var in enumerate(order)}
@@ -73,8 +74,8 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
         cotangent, domain, [index.substitute(e, rename) for e in reads],
         index.substitute_guard(moved, rename),
     )  # fmt: skip
-    summed = build.reduce("add", gathered, [n for n, v in enumerate(order) if v in free.values()])
-    kept = [v for v in order if v not in free.values()]
+    summed = build.reduce("add", gathered, [n for n, v in enumerate(order) if v in summed_over])
+    kept = [v for v in order if v not in summed_over]
     return build.reshape(build.permute(summed, [kept.index(v) for v in real]), shape)
 
 

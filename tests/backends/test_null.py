@@ -7,9 +7,9 @@ import pytest
 
 import monograph as mg
 from monograph import record
+from monograph.backends import load
 from monograph.backends.cuda.compile import compile_kernel
 from monograph.backends.cuda.matmul import product
-from monograph.backends import load
 from monograph.compiler.pipeline import compile_recording
 from monograph.compiler.plan import Layout
 from monograph.config import config

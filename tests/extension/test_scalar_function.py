@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import monograph as mg
-from monograph.codegen.llvm import Machine, emit
 from monograph.backends import load
+from monograph.codegen.llvm import Machine, emit
 from monograph.compiler.pipeline import compile_recording
 from monograph.ir import build, scalar
 from monograph.ops.define import operator

@@ -436,4 +436,3 @@ def _position_dtype(position: Expr) -> dtypes.DType:
 
 def _result(reduction: Reduction) -> dtypes.DType:
     return reduction.value.dtype if reduction.position is None else dtypes.int64
-
