@@ -155,12 +155,29 @@ def register_handle(
 
 
 _signatures: dict[tuple[Any, ...], Signature] = {}
-_NUMBERS = (float, int, bool)
 
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
+    outputs = call_values(operator, inputs, attributes)
+    if outputs.__class__ is not list:  # nodes
+        return outputs if len(outputs) > 1 else outputs[0]
+    if operator.view:
+        return _wrap_view(outputs[0], inputs[0], operator, attributes)
+    if len(outputs) == 1:
+        result = _wrap(outputs[0])
+    else:
+        result = tuple([_wrap(value) for value in outputs])
     recorder = _local.recorder
+    if recorder.eager or len(recorder.records) >= PENDING_LIMIT:
+        flush("eager" if recorder.eager else "many pending operators")
+    return result
+
+
+def call_values(
+    operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]
+) -> list[Value] | tuple[Any, ...]:
+    """Record one call; its values, or inside a definition the nodes that it expands to."""
     key: list[Any] = [operator, attributes]
     values: list[Any] = []
     needs_grad = False
@@ -179,8 +196,7 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
             key.append(given.kind)
             values.append(given)
         elif isinstance(given, Node):
-            result = operator.expand(inputs, attributes)
-            return result if len(result) > 1 else result[0]
+            return operator.expand(inputs, attributes)
         else:
             value = _foreign(operator, given)
             key.append(value.__class__ if not isinstance(value, Value) else value.meta)
@@ -188,16 +204,7 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     signature = _signatures.get(tuple(key))
     if signature is None:
         signature = _new_signature(operator, attributes, key)
-    outputs = record_call(signature, values, needs_grad)
-    if operator.view:
-        return _wrap_view(outputs[0], inputs[0], operator, attributes)
-    if len(outputs) == 1:
-        result = _wrap(outputs[0])
-    else:
-        result = tuple([_wrap(value) for value in outputs])
-    if recorder.eager or len(recorder.records) >= PENDING_LIMIT:
-        flush("eager" if recorder.eager else "many pending operators")
-    return result
+    return record_call(signature, values, needs_grad)
 
 
 # Loops that never read a value are cut here, so that pending work stays bounded.
@@ -374,15 +381,23 @@ def backward_signature(metas: tuple[Any, ...]) -> Signature:
     return found
 
 
+_inside: dict[Any, bool] = {}  # code object → whether it belongs to this package
+
+
 def _locate(record: Record) -> None:
     """Note the user's line: the innermost frame outside this package."""
-    frame = sys._getframe(3)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        record.code, record.offset = None, 0
-    else:
-        record.code, record.offset = frame.f_code, frame.f_lasti
+    frame: Any = sys._getframe(3)
+    while frame is not None:
+        code = frame.f_code
+        inside = _inside.get(code)
+        if inside is None:
+            inside = frame.f_globals.get("__name__", "").startswith(_PACKAGE)
+            _inside[code] = inside
+        if not inside:
+            record.code, record.offset = code, frame.f_lasti
+            return
+        frame = frame.f_back
+    record.code, record.offset = None, 0
 
 
 # --- flushing -----------------------------------------------------------------------------------

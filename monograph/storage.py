@@ -54,42 +54,24 @@ class Value:
     recorder's: the place among the pending results, or (negative) among the leaves.
     """
 
-    __slots__ = (
-        "meta", "ready", "data", "block", "address", "exposed", "record", "index", "tape",
-        "requires_grad", "leaf", "owner", "epoch", "position", "replaces", "__weakref__",
-    )  # fmt: skip
-    meta: Meta
-    ready: bool
-    data: np.ndarray | None
-    block: Any
-    address: int
-    exposed: bool
-    record: Any
-    index: int
-    tape: Any
-    requires_grad: bool
-    leaf: ref[Any] | None
-    owner: ref[Storage] | None
-    epoch: int
-    position: int
-    replaces: Value | None
+    # Most values never differ from these; setting them per object would cost more than recording.
+    block: Any = None
+    address: int = 0
+    exposed: bool = False  # a NumPy array of the user's shares the memory
+    tape: Any = None
+    requires_grad: bool = False
+    leaf: ref[Any] | None = None
+    owner: ref[Storage] | None = None
+    epoch: int = -1
+    position: int = 0
+    replaces: Value | None = None
 
     def __init__(self, meta: Meta, data: np.ndarray | None, record: Any, index: int) -> None:
         self.meta = meta
-        self.ready = data is not None
         self.data = data
-        self.block = None
-        self.address = 0
-        self.exposed = False
+        self.ready = data is not None
         self.record = record
         self.index = index
-        self.tape = None
-        self.requires_grad = False
-        self.leaf = None
-        self.owner = None
-        self.epoch = -1
-        self.position = 0
-        self.replaces = None
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""

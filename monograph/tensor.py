@@ -38,11 +38,10 @@ class Tensor:
     [3.0, 6.0]
     """
 
-    __slots__ = ("_storage", "_view", "_grad", "__weakref__", "__dict__")
     __array_priority__ = 1000  # NumPy's numbers leave `2 * tensor` to the tensor
     _storage: Storage
-    _view: View | None
-    _grad: Tensor | None
+    _view: View | None = None
+    _grad: Tensor | None = None
 
     if TYPE_CHECKING:  # operators attach themselves as methods; see `ops/define.py`
 
@@ -288,8 +287,6 @@ class Size(tuple[int, ...]):
 class Parameter(Tensor):
     """A tensor that a module owns and an optimiser updates: a leaf that requires gradients."""
 
-    __slots__ = ()
-
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         source = data if isinstance(data, Tensor) else tensor([] if data is None else data)
         return _restore(cls, source.numpy().copy(), requires_grad)  # type: ignore[return-value]
@@ -320,8 +317,6 @@ def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
     made = object.__new__(cls)
     made._storage = Storage(value)
-    made._view = None
-    made._grad = None
     return made
 
 
@@ -330,7 +325,6 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
     made._storage = storage = base._storage
     chain = base._view.chain if base._view is not None else ()
     made._view = View((*chain, (operator, attributes)), storage.version, value)
-    made._grad = None
     return made
 
 

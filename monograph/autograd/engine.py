@@ -15,8 +15,13 @@ from ..storage import Value
 from ..tensor import Tensor, from_value
 
 
-def _history(root: Value) -> list[Value]:
-    """The leaves that require gradients and that root depends on, in order of discovery."""
+def _history(root: Value) -> tuple[list[Value], bool]:
+    """The leaves that require gradients and that root depends on, in order of discovery.
+
+    And whether all that lies between still stands in the pending recording.
+    """
+    epoch = record.recorder().epoch
+    pending = True
     seen: set[int] = set()
     leaves: list[Value] = []
     stack = [root]
@@ -29,8 +34,10 @@ def _history(root: Value) -> list[Value]:
         if tape is None:
             leaves.append(value)
         else:
+            if value.epoch != epoch or value.position < 0:
+                pending = False
             stack.extend([v for v in tape.inputs if v.__class__ is Value])
-    return leaves
+    return leaves, pending
 
 
 def _depends(root: Value, wanted: Sequence[Value]) -> set[int]:
@@ -51,7 +58,9 @@ def _depends(root: Value, wanted: Sequence[Value]) -> set[int]:
     return found
 
 
-def _pass(root: Tensor, cotangent: Tensor | None, wanted: list[Value], create: bool) -> list[Value]:
+def _pass(
+    root: Tensor, cotangent: Tensor | None, wanted: list[Value], create: bool, pending: bool = False
+) -> list[Value]:
     """Record one backward pass; the gradients of the wanted values."""
     value = root._value()
     if cotangent is None and value.meta.size != 1:
@@ -62,7 +71,8 @@ def _pass(root: Tensor, cotangent: Tensor | None, wanted: list[Value], create: b
         raise errors.GradientError(
             f"the gradient has shape {list(cotangent.shape)}, the tensor {list(root.shape)}"
         )
-    record.record_tape(value)
+    if not pending:
+        record.record_tape(value)
     given = cotangent._value() if cotangent is not None else None
     signature = record.backward_signature(
         (value.meta, None if given is None else given.meta, *[v.meta for v in wanted])
@@ -89,13 +99,14 @@ def backward(
             raise errors.GradientError(
                 "this tensor does not require grad and was not computed from one that does"
             )
-        leaves = _history(value)
+        leaves, pending = _history(value)
         if inputs is not None:
             chosen = {id(t._value()) for t in inputs}
             leaves = [leaf for leaf in leaves if id(leaf) in chosen]
         if not leaves:
             continue
-        for leaf, part in zip(leaves, _pass(root, cotangent, leaves, create_graph), strict=True):
+        parts = _pass(root, cotangent, leaves, create_graph, pending)
+        for leaf, part in zip(leaves, parts, strict=True):
             _deposit(leaf, part)
 
 

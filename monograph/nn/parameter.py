@@ -7,6 +7,7 @@ nobody else holds, so that nothing is copied.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ import numpy as np
 from .. import record
 from ..ir import dtypes
 from ..ops.math import detach
-from ..storage import concrete, meta_of
+from ..storage import Value, concrete, meta_of
 from ..tensor import Parameter, Tensor, View, from_value
 
-__all__ = ["Parameter", "detached", "fill_from_array", "known", "take"]
+__all__ = ["Parameter", "detached", "fill_from_array", "known", "replace_contents", "take"]
 
 
 def known(array: np.ndarray) -> Tensor:
@@ -32,6 +33,22 @@ def known(array: np.ndarray) -> Tensor:
 def take(target: Tensor, result: Tensor) -> Tensor:
     """Give `target` the value of a fresh `result` that nobody else holds; a leaf stays a leaf."""
     return target._write(result, fresh=True)
+
+
+def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None:
+    """Give each target a fresh recorded value, within no_grad: leaves stay leaves.
+
+    What `take` does for one tensor, for the many of an optimiser's step.
+    """
+    for target, value in zip(targets, values, strict=True):
+        if target._view is not None:
+            take(target, from_value(value))
+            continue
+        storage = target._storage
+        old = storage.value
+        if old.requires_grad and old.tape is None:
+            value.requires_grad, value.leaf = True, old.leaf
+        storage.write(value)
 
 
 def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:

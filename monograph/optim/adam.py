@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ir.dtypes import float32
-from ..nn.parameter import take
+from ..nn.parameter import replace_contents
 from ..ops.update import adam_update
+from ..record import call_values
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, live, number, zeros_of
 
@@ -97,13 +98,17 @@ class Adam(Optimizer):
         means = [held["exp_avg"] for held in states]
         squares = [held["exp_avg_sq"] for held in states]
         step = states[0]["step"]
-        results = adam_update(
-            params, [p.grad for p in params], means, squares, step, live(group, "lr"),
-            live(group, "betas", 0), live(group, "betas", 1), live(group, "eps"),
-            live(group, "weight_decay"), self.decoupled, bool(group["maximize"]),
+        count = len(params)
+        numbers = (
+            live(group, "lr"), live(group, "betas", 0), live(group, "betas", 1),
+            live(group, "eps"), live(group, "weight_decay"),
         )  # fmt: skip
-        for target, new in zip([*params, *means, *squares, step], results, strict=True):
-            take(target, new)
+        results = call_values(
+            adam_update.operator,
+            (*params, *[p.grad for p in params], *means, *squares, step, *numbers),
+            (count, count, count, count, self.decoupled, bool(group["maximize"])),
+        )
+        replace_contents([*params, *means, *squares, step], results)
 
 
 class AdamW(Adam):

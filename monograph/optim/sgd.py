@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..nn.parameter import take
+from ..nn.parameter import replace_contents
 from ..ops.update import sgd_update
+from ..record import call_values
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, live, number, zeros_of
 
@@ -68,11 +69,14 @@ class SGD(Optimizer):
     def _record(self, group: Group, params: list[Tensor], dampening: Any) -> None:
         moving = group["momentum"] != 0
         buffers = [self._state_of(p, group)["momentum_buffer"] for p in params] if moving else []
-        results = sgd_update(
-            params, [p.grad for p in params], buffers, live(group, "lr"), live(group, "momentum"),
-            live(dampening, "dampening"), live(group, "weight_decay"), bool(group["nesterov"]),
-            bool(group["maximize"]),
+        numbers = (
+            live(group, "lr"), live(group, "momentum"), live(dampening, "dampening"),
+            live(group, "weight_decay"),
         )  # fmt: skip
-        targets = params + buffers
-        for target, new in zip(targets, results if len(targets) > 1 else [results], strict=True):
-            take(target, new)
+        results = call_values(
+            sgd_update.operator,
+            (*params, *[p.grad for p in params], *buffers, *numbers),
+            (len(params), len(params), len(buffers), bool(group["nesterov"]),
+             bool(group["maximize"])),
+        )  # fmt: skip
+        replace_contents([*params, *buffers], results)

@@ -31,6 +31,7 @@ _MADV_HUGEPAGE = 14
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
+@functools.lru_cache(maxsize=4096)
 def class_bytes(nbytes: int) -> int:
     """The size class that serves `nbytes`: a multiple of an eighth of a power of two.
 

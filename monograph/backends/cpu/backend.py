@@ -60,27 +60,35 @@ class CpuExecutable:
             if n in self._place and self._place[n] not in self._in_place
         }  # fmt: skip
 
+        self._leaf_of = [self._in_place.get(place) for place in range(len(nonempty))]
+        self._fresh = [
+            (place, nbytes) for place, nbytes in enumerate(native_program.sizes)
+            if place not in self._in_place
+        ]  # fmt: skip
+        self._sources = [self._source(n) for n in range(len(self._metas))]
+
+    def _source(self, n: int) -> tuple[str, int]:
+        """Where result n is found after a launch: a leaf's memory, a new block, or nowhere."""
+        place = self._place.get(n)
+        if place is None:
+            return "empty", n
+        if place in self._in_place:
+            return "leaf", self._in_place[place]
+        return ("copied" if n in self._copied else "block"), place
+
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
-        program = self.native
         addresses = [value.address or value.locate() for value in leaves]
-        results: list[int] = []
-        blocks: list[Any] = []
-        in_place = self._in_place
-        for n, nbytes in enumerate(program.sizes):
-            leaf = in_place.get(n)
-            if leaf is None:
-                block = pool.allocate(nbytes)
-                blocks.append(block)
-                results.append(block.address)
-            else:
-                blocks.append(None)
-                results.append(addresses[leaf])
+        results = [0 if leaf is None else addresses[leaf] for leaf in self._leaf_of]
+        blocks: list[Any] = [None] * len(results)
+        for place, nbytes in self._fresh:
+            blocks[place] = block = pool.allocate(nbytes)
+            results[place] = block.address
         # The memory itself is held until the launch is over, not the values: they may move on.
         held = [value.data if value.block is None else value.block for value in leaves]
-        program.launch(addresses, slots, results, (held, blocks))
+        self.native.launch(addresses, slots, results, (held, blocks))
         statistics.counters.launches += 1
-        if any(value.exposed for value in leaves):
+        if True in [value.exposed for value in leaves]:
             EXECUTOR.synchronize()
         return self._outcomes(leaves, blocks, results)
 
@@ -88,23 +96,27 @@ class CpuExecutable:
         self, leaves: Sequence[Value], blocks: Sequence[Any], results: Sequence[int]
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        for n, (shape, dtype) in enumerate(self._metas):
-            place = self._place.get(n)
-            if place is None:
+        for n, (source, k) in enumerate(self._sources):
+            if source == "leaf":
+                old = leaves[k]
+                outcomes.append((old.data, old.block, old.address))
+            elif source == "block":
+                outcomes.append((None, blocks[k], results[k]))
+            elif source == "empty":
+                shape, dtype = self._metas[n]
                 outcomes.append((np.empty(shape, dtype.numpy), None, 0))
-                continue
-            leaf = self._in_place.get(place)
-            if leaf is not None:
-                old = leaves[leaf]
-                outcomes.append((old.data, old.block, old.address))
-            elif n in self._copied and leaves[self._copied[n]].exposed:
-                old = leaves[self._copied[n]]
-                EXECUTOR.synchronize()
-                np.copyto(old.array(), blocks[place].numpy(dtype.numpy, shape))
-                outcomes.append((old.data, old.block, old.address))
             else:
-                outcomes.append((None, blocks[place], results[place]))
+                outcomes.append(self._copy_back(leaves[self._copied[n]], blocks[k], n))
         return outcomes
+
+    def _copy_back(self, old: Value, block: Any, n: int) -> Outcome:
+        """A result that could not be written over its leaf: the user's array gets a copy."""
+        if not old.exposed:
+            return None, block, block.address
+        shape, dtype = self._metas[n]
+        EXECUTOR.synchronize()
+        np.copyto(old.array(), block.numpy(dtype.numpy, shape))
+        return old.data, old.block, old.address
 
 
 def build(made: Compilation) -> CpuExecutable:
