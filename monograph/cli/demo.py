@@ -26,12 +26,12 @@ class DigitNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 16, kernel_size=3, padding=1)
-        self.norm1 = nn.BatchNorm2d(16)
-        self.conv2 = nn.Conv2d(16, 32, kernel_size=3, padding=1)
-        self.norm2 = nn.BatchNorm2d(32)
+        self.conv1 = nn.Conv2d(1, 32, kernel_size=3, padding=1)
+        self.norm1 = nn.BatchNorm2d(32)
+        self.conv2 = nn.Conv2d(32, 64, kernel_size=3, padding=1)
+        self.norm2 = nn.BatchNorm2d(64)
         self.dropout = nn.Dropout(0.25)
-        self.classify = nn.Linear(32 * 7 * 7, 10)
+        self.classify = nn.Linear(64 * 7 * 7, 10)
 
     def forward(self, x: Any) -> Any:  # [N, 1, 28, 28]
         x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)  # [N, 16, 14, 14]
@@ -40,9 +40,9 @@ class DigitNet(nn.Module):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epochs", type=int, default=3, help="passes over the data (3)")
+    parser.add_argument("--epochs", type=int, default=6, help="passes over the data (6)")
     parser.add_argument("--batch-size", type=int, default=128, help="images per step (128)")
-    parser.add_argument("--lr", type=float, default=2e-3, help="learning rate of Adam (0.002)")
+    parser.add_argument("--lr", type=float, default=4e-3, help="first learning rate (0.004)")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights and shuffling (0)")
     parser.add_argument("--limit", type=int, default=None, help="use only so many training images")
     parser.add_argument("--backend", default=None, help="cpu, cuda or reference (the setting's)")
@@ -63,12 +63,15 @@ def train(arguments: argparse.Namespace) -> int:
     )
     model = DigitNet()
     optimizer = mg.optim.Adam(model.parameters(), lr=arguments.lr)
+    steps = max(arguments.epochs * len(loader), 1)
+    schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"{len(training)} digits, {count} parameters, backend {mg.config.backend}")
     for epoch in range(1, arguments.epochs + 1):
         started = time.perf_counter()
-        loss = train_epoch(model, optimizer, loader, label=f"epoch {epoch}/{arguments.epochs}")
+        label = f"epoch {epoch}/{arguments.epochs}"
+        loss = train_epoch(model, optimizer, schedule, loader, label)
         seconds = time.perf_counter() - started
         images = len(loader) * arguments.batch_size
         print(
@@ -88,7 +91,9 @@ def digits(split: Any, limit: int | None) -> TensorDataset:
     return TensorDataset(pixels, labels.astype(np.int64))
 
 
-def train_epoch(model: DigitNet, optimizer: Any, loader: DataLoader, label: str) -> float:
+def train_epoch(
+    model: DigitNet, optimizer: Any, schedule: Any, loader: DataLoader, label: str
+) -> float:
     """One pass over the data; returns the loss of its last step."""
     model.train()
     progress = Progress(loader, len(loader), label)
@@ -98,6 +103,7 @@ def train_epoch(model: DigitNet, optimizer: Any, loader: DataLoader, label: str)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
         if step % STEPS_BETWEEN_NOTES == 0:
             progress.note = f"loss {loss.item():.4f}"
     if loss is None:
