@@ -39,9 +39,10 @@ def lower_contractions(outputs: Sequence[Node], accept: Accept) -> Contracted:
     """Turn every Contract into a call that `accept` takes, or into loops."""
     graph = list(outputs)
     while True:
-        contracts = [n for n in ancestors(graph) if isinstance(n, Contract)]
+        nodes = ancestors(graph)
+        contracts = [n for n in nodes if isinstance(n, Contract)]
         convolutions = _convolutions(contracts, accept)
-        layouts = layout.choose(convolutions.values())
+        layouts = layout.choose(convolutions.values(), nodes)
         calls: Calls = dict(convolutions)
         replaced: dict[int, Node] = {}
         for node in contracts:

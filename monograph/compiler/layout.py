@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..ir import index
-from ..ir.node import Buffer, Node
+from ..ir.node import Buffer, Node, Reduce, Reindex
 from .contract import ConvolutionCall
 
 Order = tuple[int, ...]
@@ -43,10 +43,24 @@ class Layouts:
         return tuple(strides)
 
 
-def choose(calls: Iterable[ConvolutionCall]) -> Layouts:
-    """Channels-last for what convolutions read and write."""
+def choose(calls: Iterable[ConvolutionCall], nodes: Iterable[Node]) -> Layouts:
+    """Channels-last for what convolutions read and write, and for what is pooled from that."""
     layouts = Layouts()
     for call in calls:
         layouts.channels_last.add(call.source.shape)
         layouts.channels_last.add(call.target.shape)
+    if layouts.channels_last:
+        for node in nodes:  # inputs come first, so a chain of poolings is followed
+            if isinstance(node, Reduce) and _is_pooled(node, layouts.channels_last):
+                layouts.channels_last.add(node.shape)
     return layouts
+
+
+def _is_pooled(node: Reduce, known: set[tuple[int, ...]]) -> bool:
+    """Windows of a channels-last array, reduced to one value each."""
+    windows = node.inputs[0]
+    if not isinstance(windows, Reindex):
+        return False
+    source = windows.inputs[0].shape
+    same = len(source) == node.ndim and source[:2] == node.shape[:2]
+    return source in known and same and max(node.shape[2:], default=1) > 1

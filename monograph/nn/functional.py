@@ -42,13 +42,15 @@ def batch_norm(
             x, running_mean, running_var, weight, bias, eps
         )
         return inference
-    y, mean, variance = norm.batch_norm_training(x, weight, bias, eps)
-    pairs = [(t, n) for t, n in ((running_mean, mean), (running_var, variance)) if t is not None]
-    if pairs:
+    y: Tensor = norm.batch_norm_training(x, weight, bias, eps)
+    if running_mean is not None or running_var is not None:
         with no_grad():
-            averages, news = zip(*pairs, strict=True)
+            news = norm.batch_statistics(x)
+            both = zip((running_mean, running_var), news, strict=True)
+            averages, news = zip(*[(t, n) for t, n in both if t is not None], strict=True)
             moved = norm.running_average(averages, news, momentum)
-            for target, new in zip(averages, moved if len(pairs) > 1 else (moved,), strict=True):
+            moved = moved if len(averages) > 1 else (moved,)
+            for target, new in zip(averages, moved, strict=True):
                 take(target, new)
     return y  # type: ignore[no-any-return]
 

@@ -68,24 +68,50 @@ def _per_channel(v: Any, x: Any) -> Any:
     return None if v is None else build.reshape(v, (x.shape[1], *([1] * (x.ndim - 2))))
 
 
+def _batch_axes(x: Any) -> tuple[int, ...]:
+    """All axes but the channels, of which each must have more than one value."""
+    if x.size // max(x.shape[1], 1) <= 1:
+        raise ValueError(f"batch norm needs more than one value per channel, got {list(x.shape)}")
+    return (0, *range(2, x.ndim))
+
+
 @operator(method=False)
 def batch_norm_training(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
 ) -> Any:
-    """x [N, C, …] normalised over all axes but the channels, and its mean and unbiased variance.
+    """x [N, C, …] normalised over all axes but the channels."""
+    _, _, y = moments(x, _batch_axes(x), eps)
+    return affine(y, _per_channel(weight, x), _per_channel(bias, x))
 
-    The statistics are for the running averages: no derivative passes through them.
-    """
-    axes = (0, *range(2, x.ndim))
-    number = x.size // max(x.shape[1], 1)
-    if number <= 1:
-        raise ValueError(f"batch norm needs more than one value per channel, got {list(x.shape)}")
-    mean, variance, y = moments(x, axes, eps)
-    y = affine(y, _per_channel(weight, x), _per_channel(bias, x))
-    unbiased = variance * (number / (number - 1))
+
+@batch_norm_training.derivative
+def _(g: Any, y: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    # Two sums per channel, taken in one pass, are all that the second pass needs.
+    axes = _batch_axes(x)
+    share = 1.0 / count(x, axes)
+    mean, variance, normal = moments(x, axes, eps)
+    scale = 1.0 / f.sqrt(variance + eps)
+    level = build.reduce("add", g, axes, True)
+    slope = build.reduce("add", g * (x - mean), axes, True) * scale
+    inner = g - level * share - normal * (slope * share)
     channels = (x.shape[1],)
-    seen = [build.apply("detach", build.reshape(s, channels)) for s in (mean, unbiased)]
-    return (y, *seen)
+    parts = [inner * (scale if weight is None else scale * _per_channel(weight, x))]
+    if weight is not None:
+        parts.append(build.reshape(slope, channels))
+    if bias is not None:
+        parts.append(build.reshape(level, channels))
+    return parts
+
+
+@operator(method=False, smooth=False)
+def batch_statistics(x: Tensor) -> Any:
+    """(mean, unbiased variance) per channel, for running averages: no derivative passes."""
+    axes = _batch_axes(x)
+    number = count(x, axes)
+    mean, variance, _ = moments(x, axes, 0.0)
+    channels = (x.shape[1],)
+    unbiased = variance * (number / (number - 1))
+    return build.reshape(mean, channels), build.reshape(unbiased, channels)
 
 
 @operator(method=False, smooth=False)

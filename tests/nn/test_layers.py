@@ -227,12 +227,12 @@ def test_errors(make, message):
         make(mg.nn)
 
 
-def test_batch_norm_records_three_operators():
+def test_batch_norm_records_four_operators():
     layer = mg.nn.BatchNorm2d(3)
     x = mg.ones(2, 3, 4, 4)
     mg.stats.reset()
     layer(x)
-    assert mg.stats().recorded == 3  # the layer, the running averages, the count of batches
+    assert mg.stats().recorded == 4  # the layer, statistics, running averages, count of batches
 
 
 def test_no_gradient_passes_through_running_statistics():
