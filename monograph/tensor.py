@@ -384,4 +384,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
     >>> mg.from_numpy(np.ones(2)).dtype
     monograph.float64
     """
+    made = adopt(array)
+    made._storage.value.exposed = True  # the user may change the array at any time
+    return made
+
+
+def adopt(array: np.ndarray) -> Tensor:
+    """A tensor on an array that nobody else will change from now on."""
     return _restore(Tensor, np.asarray(array, order="C"), False)

@@ -20,7 +20,7 @@ def default_collate(samples: Sequence[Any]) -> Any:
     Tuples, lists and dictionaries keep their structure. Whole numbers become int64 and Python
     floats float64, as in PyTorch.
     """
-    return to_tensors(collate_arrays(samples))
+    return to_tensors(collate_arrays(samples), own=True)
 
 
 def collate_arrays(samples: Sequence[Any]) -> Any:
@@ -65,11 +65,15 @@ def _collate_fields(samples: Sequence[Any]) -> Any:
     return type(first)(*columns) if hasattr(first, "_fields") else columns
 
 
-def to_tensors(batch: Any) -> Any:
-    """Turn every array of a batch into a tensor that shares its memory."""
-    import monograph
+def to_tensors(batch: Any, own: bool) -> Any:
+    """Turn every array of a batch into a tensor that shares its memory.
 
-    return map_leaves(batch, np.ndarray, monograph.from_numpy)
+    `own` says that the arrays are the loader's and nobody else will change them, so that a step
+    need not be waited for before the next batch is read.
+    """
+    from monograph.tensor import adopt, from_numpy
+
+    return map_leaves(batch, np.ndarray, adopt if own else from_numpy)
 
 
 def to_arrays(batch: Any) -> Any:

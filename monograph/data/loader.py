@@ -54,6 +54,8 @@ class DataLoader:
         self.drop_last = drop_last
         self.num_workers = num_workers
         self.collate_fn = collate_fn
+        # Stacking and reading batches make new arrays; a collate function may hand out its own.
+        self._makes_arrays = collate_fn is None and batch_size is not None
         self.worker_init_fn = worker_init_fn
         self._random = None if generator is None else numpy_generator(generator)
         self._iterable = isinstance(dataset, IterableDataset)
@@ -88,7 +90,7 @@ class DataLoader:
         else:
             batches = self._fetch_with_workers()
         for batch in batches:
-            yield to_tensors(batch)
+            yield to_tensors(batch, own=self._makes_arrays)
 
     def __len__(self) -> int:
         if not self._iterable:
