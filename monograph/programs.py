@@ -7,6 +7,7 @@ at once and compiled when it comes again: a new cell of a notebook answers in mi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,6 +54,13 @@ class Programs:
 
     def make(self, key: Any, recording: Recording, backend: str) -> Executable:
         """Find the program on disk, interpret it, or compile it and keep it."""
+        started = time.perf_counter()
+        try:
+            return self._make(key, recording, backend)
+        finally:
+            statistics.counters.program_seconds += time.perf_counter() - started
+
+    def _make(self, key: Any, recording: Recording, backend: str) -> Executable:
         if self._seen is not None:
             return self._compile(key, recording, backend, None)
         digest = _digest(recording, backend)

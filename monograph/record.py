@@ -32,7 +32,7 @@ BACKWARD = rec_form.BACKWARD
 class Signature:
     """What is known of a call before its values: operator, attributes, input and output kinds."""
 
-    __slots__ = ("number", "operator", "attributes", "inputs", "outputs", "differentiable")
+    __slots__ = ("number", "operator", "attributes", "inputs", "outputs")
 
     def __init__(
         self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
@@ -43,15 +43,13 @@ class Signature:
         self.attributes = attributes
         self.inputs = inputs
         self.outputs = outputs
-        self.differentiable = tuple([m.dtype.is_floating_point for m in outputs])
 
 
 class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
-    __slots__ = ("signature", "inputs", "stop", "code", "offset")
-    code: Any
-    offset: int
+    code: Any = None
+    offset: int = 0
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
@@ -214,16 +212,34 @@ PENDING_LIMIT = 20_000
 def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> list[Value]:
     """Append one call and mark what it returns as differentiable where it is."""
     recorder = _local.recorder
-    record = Record(signature, inputs, needs_grad and not recorder.grad)
-    _locate(record)
+    grad = recorder.grad
+    record = Record(signature, inputs, needs_grad and not grad)
+    # The user's line is that of the innermost frame outside this package.
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        inside = _inside.get(code)
+        if inside is None:
+            inside = _inside[code] = _is_ours(frame)
+        if not inside:
+            record.code, record.offset = code, frame.f_lasti
+            break
+        frame = frame.f_back
     outputs = append(recorder, record)
-    if needs_grad and recorder.grad and signature.operator.smooth:
-        for value, smooth in zip(outputs, signature.differentiable, strict=True):
-            if smooth:
+    if needs_grad and grad and signature.operator.smooth:
+        for value in outputs:
+            if value.meta.smooth:
                 value.requires_grad = True
                 value.tape = record
-    statistics.counters.recorded += 1
     return outputs
+
+
+_inside: dict[Any, bool] = {}  # code object → whether it belongs to this package
+
+
+def _is_ours(frame: Any) -> bool:
+    name: str = frame.f_globals.get("__name__", "")
+    return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
 
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
@@ -381,25 +397,6 @@ def backward_signature(metas: tuple[Any, ...]) -> Signature:
     return found
 
 
-_inside: dict[Any, bool] = {}  # code object → whether it belongs to this package
-
-
-def _locate(record: Record) -> None:
-    """Note the user's line: the innermost frame outside this package."""
-    frame: Any = sys._getframe(3)
-    while frame is not None:
-        code = frame.f_code
-        inside = _inside.get(code)
-        if inside is None:
-            inside = frame.f_globals.get("__name__", "").startswith(_PACKAGE)
-            _inside[code] = inside
-        if not inside:
-            record.code, record.offset = code, frame.f_lasti
-            return
-        frame = frame.f_back
-    record.code, record.offset = None, 0
-
-
 # --- flushing -----------------------------------------------------------------------------------
 
 programs = Programs()
@@ -411,6 +408,7 @@ def flush(reason: str) -> None:
     if not recorder.records:
         return
     statistics.note_flush(reason, len(recorder.records))
+    statistics.counters.recorded += len(recorder.records)
     wanted, writes = _live(recorder)
     if not wanted:
         recorder.reset()
@@ -428,11 +426,12 @@ def flush(reason: str) -> None:
     for position, (array, block, address) in zip(executable.outputs, outputs, strict=True):
         value = results[position]
         value.data, value.block, value.address, value.ready = array, block, address, True
+        # A known result no longer needs its history, unless a derivative may.
+        value.record, value.replaces = value.tape, None
     for position, leaf in writes:
         _overwrite(recorder.leaves[leaf], results[position])
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
-    _release(recorder)
     recorder.reset()
 
 
@@ -476,14 +475,6 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
         if old is not None and old.epoch == epoch and old.position < 0 and old.ready:
             writes.append((value.position, -old.position - 1))
     return tuple(wanted), tuple(writes)
-
-
-def _release(recorder: Recorder) -> None:
-    """Known results no longer need their history, unless a derivative may."""
-    for value in recorder.results:
-        value.replaces = None
-        if value.ready:
-            value.record = value.tape
 
 
 def read(storage: Storage) -> np.ndarray:

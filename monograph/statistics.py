@@ -19,6 +19,7 @@ class Counters:
     pending: int = 0
     peak_pending_nodes: int = 0
     arena_bytes: int = 0
+    program_seconds: float = 0.0  # spent on finding programs on disk and on compiling them
 
 
 counters = Counters()

@@ -17,14 +17,17 @@ class Stats:
     0
     """
 
+    _skip = 0  # operators that were pending at the last reset
+
     def __call__(self) -> Counters:
-        counters.pending = len(recorder().records)
-        return replace(counters)
+        pending = len(recorder().records)
+        return replace(counters, pending=pending, recorded=counters.recorded + pending - self._skip)
 
     def reset(self) -> None:
         """Set every counter to zero."""
         for field in fields(Counters):
             setattr(counters, field.name, 0)
+        self._skip = len(recorder().records)
         recent.clear()
 
 

@@ -19,10 +19,11 @@ from .ir.node import Shape
 class Meta:
     """Shape and dtype of a value. One object per combination, so that comparing is `is`."""
 
-    __slots__ = ("shape", "dtype", "size")
+    __slots__ = ("shape", "dtype", "size", "smooth")
     shape: Shape
     dtype: DType
     size: int
+    smooth: bool  # whether derivatives can be asked for
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
@@ -38,6 +39,7 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
         found = Meta()
         found.shape = shape
         found.dtype = dtype
+        found.smooth = dtype.is_floating_point
         found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
         _metas[shape, dtype] = found
     return found

@@ -79,7 +79,8 @@ def operator(
         return functools.partial(operator, name=name, method=method, view=view, smooth=smooth)
     title = name or definition.__name__
     made = Operator(title, definition, _parameters(definition), view=view, smooth=smooth)
-    scope: dict[str, Any] = {"_call": call, "_operator": made}
+    # The name of this module: what users call is part of the package, not their own line.
+    scope: dict[str, Any] = {"_call": call, "_operator": made, "__name__": __name__}
     for n, parameter in enumerate(made.parameters):
         scope[f"_default{n}"] = parameter.default
     exec(_wrapper_source(definition.__name__, made.parameters), scope)  # as namedtuple does
