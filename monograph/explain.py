@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from . import record, statistics
+from .codegen.kernel import Kernel
 from .codegen.printer import format_kernel
 from .compiler.pipeline import Compilation
 from .compiler.plan import KernelStep, LibraryStep
@@ -89,12 +90,9 @@ def report_of(made: Compilation) -> Report:
         if isinstance(step, KernelStep):
             low = kernels[step.name]
             report.parallel_regions += low.kernel.schedule.parallel
-            nbytes = sum(
-                use.elements * use.dtype.itemsize if not low.kernel.segments else 0
-                for use, _ in low.pairs() if use.role not in ("row", "partials")
-            ) or _segment_bytes(low)  # fmt: skip
+            source = format_kernel(low.kernel)
             report.kernels.append(
-                KernelReport(step.name, "generated", nbytes, 0, format_kernel(low.kernel))
+                KernelReport(step.name, "generated", kernel_bytes(low.kernel), 0, source)
             )
         else:
             report.kernels.append(_library(step))
@@ -102,12 +100,18 @@ def report_of(made: Compilation) -> Report:
     return report
 
 
-def _segment_bytes(low: Any) -> int:
-    total = sum(low.kernel.segments)
-    moved = 0
-    for use in low.kernel.buffers:
-        moved += use.dtype.itemsize * (1 if use.shared else total)
-    return moved
+def kernel_bytes(kernel: Kernel) -> int:
+    """Bytes of memory that a kernel reads and writes, each element once."""
+    if kernel.segments:
+        total = sum(kernel.segments)
+        return sum(use.dtype.itemsize * (1 if use.shared else total) for use in kernel.buffers)
+    rows = prod(v.extent for v in kernel.outer)
+    points = rows * max(prod(v.extent for v in stage.axes) for stage in kernel.stages)
+    return sum(
+        min(use.elements, points) * use.dtype.itemsize  # a gather touches no more than its points
+        for use in kernel.buffers
+        if use.role not in ("row", "partials")
+    )
 
 
 def _library(step: LibraryStep) -> KernelReport:

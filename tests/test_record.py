@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import monograph as mg
+from monograph import record
 
 
 @pytest.fixture(autouse=True, params=["reference", "cpu"])
@@ -331,3 +332,15 @@ def test_equal_copies_are_different_leaves():
     (a * 2 + b * 5).sum().backward()
     assert a.grad.tolist() == [2.0, 2.0]
     assert b.grad.tolist() == [5.0, 5.0]
+
+
+def test_a_record_knows_the_line_of_the_user():
+    x = mg.tensor([1.0, -1.0])
+    layer = mg.nn.ReLU()
+    kept = [x + 1, x.reshape(2, 1), mg.softmax(x, 0), layer(x)]
+    lines = {r.line for r in record.recorder().records[-4:]}
+    (line,) = lines
+    name, _, number = line.rpartition(":")
+    assert name == __file__
+    assert "kept = [x + 1" in open(__file__).read().splitlines()[int(number) - 1]
+    del kept

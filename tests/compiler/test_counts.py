@@ -1,0 +1,123 @@
+"""What programs become: how many kernels, and how many bytes they move against the least."""
+
+import numpy as np
+import pytest
+
+import monograph as mg
+import monograph.nn.functional as F
+from monograph import nn
+
+from ..models import networks
+
+ROWS, COLUMNS = 512, 1024
+
+
+def array(*shape):
+    return mg.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def leaf(*shape):
+    return array(*shape).requires_grad_()
+
+
+def assert_least(report, kernels=1):
+    assert [k.kind for k in report.kernels] == ["generated"] * kernels
+    assert report.bytes <= 1.1 * report.least_bytes
+
+
+def test_softmax():
+    x = array(ROWS, COLUMNS)
+    assert_least(mg.explain(lambda: F.softmax(x, 1)))
+
+
+def test_layer_norm():
+    x, w, b = array(ROWS, COLUMNS), array(COLUMNS), array(COLUMNS)
+    assert_least(mg.explain(lambda: F.layer_norm(x, (COLUMNS,), w, b)))
+
+
+def test_layer_norm_forward_and_backward_are_one_kernel():
+    x, w, b, dy = leaf(ROWS, COLUMNS), leaf(COLUMNS), leaf(COLUMNS), array(ROWS, COLUMNS)
+
+    def both():
+        y = F.layer_norm(x, (COLUMNS,), w, b)
+        return y.detach(), mg.autograd.grad(y, (x, w, b), dy)
+
+    report = mg.explain(both)
+    assert_least(report)
+    assert report.arena_bytes <= 2 * 64 * 4 * COLUMNS  # the partial sums of two gradients
+
+
+def test_bias_and_gelu():
+    x, b = array(ROWS, COLUMNS), array(COLUMNS)
+    assert_least(mg.explain(lambda: F.gelu(x + b, approximate="tanh")))
+
+
+def test_cross_entropy_stores_no_one_hot():
+    x, target = leaf(64, 5000), mg.tensor(np.arange(64))
+
+    def both():
+        loss = F.cross_entropy(x, target, reduction="sum")
+        return loss, mg.autograd.grad(loss, x)
+
+    report = mg.explain(both)
+    assert len(report.kernels) <= 4  # the targets, the rows, the sum
+    assert report.bytes <= 1.1 * report.least_bytes
+    assert report.arena_bytes < 64 * 5000 * 4
+
+
+def test_batch_norm_reads_its_input_twice_in_the_backward():
+    x, w, b = leaf(32, 16, 14, 14), leaf(16), leaf(16)
+    dy = array(32, 16, 14, 14)
+
+    def both():
+        y = F.batch_norm(x, None, None, w, b, training=True)
+        return mg.autograd.grad(y, (x, w, b), dy)
+
+    report = mg.explain(both)
+    large = [k for k in report.kernels if k.bytes > x.numel() * 4]
+    assert len(large) <= 4  # mean, variance, two sums, the gradient
+
+
+def test_the_update_of_all_parameters_is_one_kernel():
+    model = nn.Sequential(*[nn.Linear(n, n + 3) for n in (8, 16, 33, 64)])
+    optimizer = mg.optim.AdamW(model.parameters(), lr=1e-3)
+    for p in model.parameters():
+        p.grad = array(*p.shape)
+    report = mg.explain(optimizer.step)
+    updates = [k for k in report.kernels if k.name.startswith("update")]
+    assert len(updates) == 1
+    assert sum(k.bytes for k in report.kernels) <= 1.1 * report.least_bytes
+
+
+@pytest.mark.parametrize("layers", [4])
+def test_more_layers_need_no_other_kernels(layers):
+    def distinct(count):
+        model = networks.gpt(nn, F, 20, context=16, width=32, heads=2, layers=count)
+        tokens = mg.tensor(np.arange(32).reshape(2, 16) % 20)
+
+        def step():
+            loss = F.cross_entropy(model(tokens).view(-1, 20), tokens.view(-1))
+            loss.backward()
+            gradients = [p.grad for p in model.parameters()]
+            model.zero_grad()
+            return gradients
+
+        names = {k.name for k in mg.explain(step).kernels if k.kind == "generated"}
+        return len(names)
+
+    assert distinct(layers) == distinct(3)
+
+
+def test_the_native_counters_agree_with_the_report():
+    from monograph.runtime.program import counters
+
+    x = array(ROWS, COLUMNS)
+    function = lambda: F.softmax(x @ x.T, 1).sum(0)  # noqa: E731
+    report = mg.explain(function)
+    mg.synchronize()
+    before = counters().instructions
+    kept = function()
+    mg.synchronize()
+    assert counters().instructions - before >= len(report.kernels)
+    assert counters().instructions - before <= len(report.kernels) + 1  # a library may pack first
+    del kept

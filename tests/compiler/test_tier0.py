@@ -1,0 +1,16 @@
+"""A small recording that was never seen is interpreted, and compiled when it comes again."""
+
+import numpy as np
+
+import monograph as mg
+
+
+def test_a_small_new_recording_is_interpreted_and_then_compiled():
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        x = mg.tensor([1.0, 2.0, 3.0])
+        mg.stats.reset()
+        results = [(x * 1.5 - n).exp().sum().item() for n in range(3)]
+        counts = mg.stats()
+    assert (counts.interpreted, counts.compilations) == (1, 1)
+    expected = [float(np.exp(np.array([1.5, 3.0, 4.5]) - n).sum()) for n in range(3)]
+    np.testing.assert_allclose(results, expected, rtol=1e-6)
