@@ -1,6 +1,7 @@
 """Recording: what is computed, when, and how often it is compiled."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -342,5 +343,6 @@ def test_a_record_knows_the_line_of_the_user():
     (line,) = lines
     name, _, number = line.rpartition(":")
     assert name == __file__
-    assert "kept = [x + 1" in open(__file__).read().splitlines()[int(number) - 1]
+    text = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert "kept = [x + 1" in text[int(number) - 1]
     del kept
