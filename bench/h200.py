@@ -142,7 +142,7 @@ def patterns(case: Case) -> list[np.ndarray]:
 
 def on_device(on: Runtime, meta: Meta, pattern: np.ndarray) -> Value:
     """A value of this kind whose contents repeat the pattern."""
-    value = Value(meta, None, None, 0)
+    value = Value(meta)
     block = on.pool.allocate(meta.size * meta.dtype.itemsize)
     on.device.repeat(block.memory, pattern)
     value.block, value.ready = block, True

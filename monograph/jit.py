@@ -18,7 +18,7 @@ from weakref import ref
 
 from . import record, statistics
 from .config import config
-from .storage import Storage, Value
+from .storage import Meta, Storage, Value
 from .tensor import Tensor, from_value
 
 TRACES = 64  # signatures kept per function
@@ -76,7 +76,10 @@ class Jitted:
         if recorder.records:
             record.flush("jit entry")
         leaves: list[Tensor] = []
-        key = (_signature((args, kwargs), leaves), recorder.grad, config.backend, config.onednn)
+        shape = [_signature(arg, leaves) for arg in args]
+        if kwargs:
+            shape.append(("by name", _signature(kwargs, leaves)))
+        key = (tuple(shape), recorder.grad, config.backend, config.onednn)
         replay = self._replays.get(key, _UNSEEN)
         if replay is None:
             return self.function(*args, **kwargs)
@@ -193,16 +196,24 @@ class Replay:
         fresh = {id(t._storage): None for t in returned}
         self.result = result
         self.returned = {id(t): place.get(id(t._storage.value)) for t in returned}
-        self.gradients = [(leaf, place[id(made._storage.value)]) for leaf, made in deposits
-                          if id(made._storage.value) in place]  # fmt: skip
+        self.gradients = [
+            (leaf, made._storage.value.meta, place[id(made._storage.value)])
+            for leaf, made in deposits if id(made._storage.value) in place
+        ]  # fmt: skip
         fresh |= {id(made._storage): None for _, made in deposits}
-        self.states: list[tuple[int, Any, bool]] = []
-        overwritten = {p for p, _ in self.executable.writes}
+        self.states: list[tuple[int, Any]] = []  # results that replace a storage's value
+        self.stays: list[Storage] = []  # storages whose memory is written over
+        held = {id(storage) for _, storage in self.captured}
+        in_place = getattr(self.executable, "in_place", frozenset())
         for n, position in enumerate(self.executable.outputs):
             value = trace.results[position]
             storage = value.owner() if value.owner is not None else None
-            if storage is not None and storage.value is value and id(storage) not in fresh:
-                self.states.append((n, ref(storage), position in overwritten))
+            if storage is None or storage.value is not value or id(storage) in fresh:
+                continue
+            if n in in_place and id(storage) in held:
+                self.stays.append(storage)
+            else:
+                self.states.append((n, ref(storage)))
 
     def changed(self) -> str | None:
         """What differs from when the call was traced, or None."""
@@ -232,32 +243,30 @@ class Replay:
         return self._hand_out(outcomes)
 
     def _put(self, outcomes: list[Any]) -> None:
-        for n, where, in_place in self.states:
-            storage = where()
-            if storage is None:
-                continue
-            old = storage.value
-            array, block, address = outcomes[n]
-            if in_place and address == old.address and address:
-                storage.version += 1
-                continue
-            value = _ready(old, array, block, address)
-            value.requires_grad, value.leaf = old.requires_grad, old.leaf
-            storage.write(value)
-            value.replaces = None
-        for leaf, n in self.gradients:
-            leaf._grad = from_value(_ready(leaf._value(), *outcomes[n]))
+        for storage in self.stays:
+            storage.version += 1
+        for n, where in self.states:
+            target = where()
+            if target is not None:
+                old = target.value
+                value = _ready(old.meta, outcomes[n])
+                value.requires_grad, value.leaf = old.requires_grad, old.leaf
+                target.write(value)
+                value.replaces = None
+        for leaf, meta, n in self.gradients:
+            leaf._grad = from_value(_ready(meta, outcomes[n]))
 
     def _hand_out(self, outcomes: list[Any]) -> Any:
         def give(t: Tensor) -> Tensor:
             n = self.returned[id(t)]
-            return t if n is None else from_value(_ready(t._value(), *outcomes[n]))
+            return t if n is None else from_value(_ready(t._value().meta, outcomes[n]))
 
         return _map(self.result, give)
 
 
-def _ready(like: Value, array: Any, block: Any, address: int) -> Value:
-    """A known value of the same shape and dtype."""
-    value = Value(like.meta, array, None, 0)
-    value.block, value.address, value.ready = block, address, True
+def _ready(meta: Meta, outcome: Any) -> Value:
+    """A known value of that shape and dtype."""
+    value = Value(meta)
+    value.data, value.block, value.address = outcome
+    value.ready = True
     return value

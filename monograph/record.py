@@ -182,7 +182,7 @@ def call_values(
     for given in inputs:
         kind = given.__class__
         if isinstance(given, handle_class):
-            value = given._value()
+            value = given._storage.value if given._view is None else given._value()
             key.append(value.meta)
             values.append(value)
             if value.requires_grad:
@@ -215,7 +215,7 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     grad = recorder.grad
     record = Record(signature, inputs, needs_grad and not grad)
     # The user's line is that of the innermost frame outside this package.
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(_NEAREST_USER)
     while frame is not None:
         code = frame.f_code
         inside = _inside.get(code)
@@ -234,6 +234,8 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     return outputs
 
 
+# record_call, call_values, call, the operator's own function: no frame of a user's is nearer.
+_NEAREST_USER = 4
 _inside: dict[Any, bool] = {}  # code object → whether it belongs to this package
 
 
@@ -266,13 +268,13 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
     recorder.key.append(-signature if record.stop else signature)
     recorder.key.extend(refs)
     results = recorder.results
-    outputs = []
-    for n, meta in enumerate(record.signature.outputs):
-        result = Value(meta, None, record, n)
-        result.epoch = epoch
-        result.position = len(results)
-        results.append(result)
-        outputs.append(result)
+    place = len(results)
+    metas = record.signature.outputs
+    if len(metas) == 1:
+        outputs = [Value(metas[0], record, 0, epoch, place)]
+    else:
+        outputs = [Value(meta, record, n, epoch, place + n) for n, meta in enumerate(metas)]
+    results += outputs
     recorder.records.append(record)
     recorder.refs.append(refs)
     return outputs

@@ -57,6 +57,8 @@ class Value:
     """
 
     # Most values never differ from these; setting them per object would cost more than recording.
+    ready: bool = False
+    data: np.ndarray | None = None
     block: Any = None
     address: int = 0
     exposed: bool = False  # a NumPy array of the user's shares the memory
@@ -64,16 +66,16 @@ class Value:
     requires_grad: bool = False
     leaf: ref[Any] | None = None
     owner: ref[Storage] | None = None
-    epoch: int = -1
-    position: int = 0
     replaces: Value | None = None
 
-    def __init__(self, meta: Meta, data: np.ndarray | None, record: Any, index: int) -> None:
+    def __init__(
+        self, meta: Meta, record: Any = None, index: int = 0, epoch: int = -1, position: int = 0
+    ) -> None:
         self.meta = meta
-        self.data = data
-        self.ready = data is not None
         self.record = record
         self.index = index
+        self.epoch = epoch
+        self.position = position
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
@@ -114,4 +116,6 @@ class Storage:
 
 def concrete(array: np.ndarray, meta: Meta) -> Value:
     """A value that is known."""
-    return Value(meta, array, None, 0)
+    value = Value(meta)
+    value.data, value.ready = array, True
+    return value

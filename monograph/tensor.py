@@ -296,9 +296,9 @@ class Parameter(Tensor):
 
 
 def _alias(value: Value) -> Value:
-    twin = Value(value.meta, value.data, value.record, value.index)
-    twin.epoch, twin.position = value.epoch, value.position
-    twin.ready, twin.block, twin.address = value.ready, value.block, value.address
+    twin = Value(value.meta, value.record, value.index, value.epoch, value.position)
+    twin.ready, twin.data = value.ready, value.data
+    twin.block, twin.address = value.block, value.address
     return twin
 
 
@@ -315,7 +315,7 @@ def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tenso
 
 def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
-    made = object.__new__(cls)
+    made = Tensor() if cls is Tensor else object.__new__(cls)
     made._storage = Storage(value)
     return made
 

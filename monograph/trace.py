@@ -38,7 +38,7 @@ def kind(*shape: int, dtype: DType = float32) -> Meta:
 
 def placeholder(meta: Meta) -> Any:
     """A tensor of this kind that counts as known and has no contents."""
-    value = Value(meta, None, None, 0)
+    value = Value(meta)
     value.block = NoData()
     value.ready = True
     return from_value(value)

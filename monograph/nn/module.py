@@ -64,9 +64,8 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = record.recorder()
-        if recorder.hold:
-            recorder.modules.append(self)
+        if record._local.recorder.hold:
+            record.recorder().modules.append(self)
         if self._forward_pre_hooks or self._forward_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
@@ -141,9 +140,10 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         held = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            if kind in held and name in held[kind]:
-                return held[kind][name]
+        for kind in ("_parameters", "_modules", "_buffers"):
+            found = held.get(kind)
+            if found and name in found:
+                return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:

@@ -66,6 +66,8 @@ class CpuExecutable:
             if place not in self._in_place
         ]  # fmt: skip
         self._sources = [self._source(n) for n in range(len(self._metas))]
+        # Numbers of the results that stay in a leaf's memory, whatever its address.
+        self.in_place = frozenset(n for n, (kind, _) in enumerate(self._sources) if kind == "leaf")
 
     def _source(self, n: int) -> tuple[str, int]:
         """Where result n is found after a launch: a leaf's memory, a new block, or nowhere."""
