@@ -204,7 +204,7 @@ class Replay:
         self.states: list[tuple[int, Any]] = []  # results that replace a storage's value
         self.stays: list[Storage] = []  # storages whose memory is written over
         held = {id(storage) for _, storage in self.captured}
-        in_place = getattr(self.executable, "in_place", frozenset())
+        in_place: frozenset[int] = getattr(self.executable, "in_place", frozenset())
         for n, position in enumerate(self.executable.outputs):
             value = trace.results[position]
             storage = value.owner() if value.owner is not None else None
