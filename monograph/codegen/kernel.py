@@ -14,6 +14,7 @@ functions. Equal values are one object within a kernel, so emitters memoise by i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..ir.dtypes import DType
@@ -178,3 +179,35 @@ class Kernel:
     buffers: tuple[BufferUse, ...]
     schedule: Schedule = field(default_factory=Schedule)
     segments: tuple[int, ...] = ()
+
+
+# --- walking values -----------------------------------------------------------------------------
+
+
+def operands_of(value: Value) -> tuple[Value, ...]:
+    """The values directly inside a value."""
+    return value.operands if isinstance(value, Apply) else ()
+
+
+def stage_values(stage: Stage) -> list[Value]:
+    """The values that a stage reduces or stores."""
+    found = [reduction.value for reduction in stage.reductions]
+    found += [store.value for store in stage.stores]
+    return found + [private.value for private in stage.privatised]
+
+
+def postorder(roots: Iterable[Value]) -> list[Value]:
+    """Every value below the roots, operands first, each once."""
+    order: list[Value] = []
+    seen: set[int] = set()
+    stack = [(root, False) for root in roots]
+    stack.reverse()
+    while stack:
+        value, done = stack.pop()
+        if done:
+            order.append(value)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            stack.append((value, True))
+            stack.extend((operand, False) for operand in reversed(operands_of(value)))
+    return order

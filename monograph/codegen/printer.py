@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .kernel import Apply, Constant, Holds, IndexValue, Kernel, Load, Result, Stage, Value
+from .kernel import (
+    Apply,
+    Constant,
+    Holds,
+    IndexValue,
+    Kernel,
+    Load,
+    Result,
+    Stage,
+    Value,
+    postorder,
+    stage_values,
+)
 
 
 def format_kernel(kernel: Kernel) -> str:
@@ -26,8 +36,7 @@ def format_kernel(kernel: Kernel) -> str:
 def _stage(stage: Stage, names: dict[int, str]) -> list[str]:
     head = ", ".join(f"{v} < {v.extent}" for v in stage.axes)
     lines = [f"    stage over {head}" if head else "    stage"]
-    parts: tuple[Any, ...] = (*stage.reductions, *stage.stores, *stage.privatised)
-    for value in _order([part.value for part in parts]):
+    for value in postorder(stage_values(stage)):
         if id(value) not in names:
             names[id(value)] = f"v{len(names)}"
             lines.append(f"      {names[id(value)]} = {_text(value, names)}")
@@ -54,20 +63,3 @@ def _text(value: Value, names: dict[int, str]) -> str:
         return " and ".join(map(str, value.guard))
     assert isinstance(value, Result)
     return f"r{value.number}"
-
-
-def _order(roots: list[Value]) -> list[Value]:
-    """Values below the roots, operands first, each once."""
-    order: list[Value] = []
-    seen: set[int] = set()
-    stack: list[tuple[Value, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        value, done = stack.pop()
-        if done:
-            order.append(value)
-        elif id(value) not in seen:
-            seen.add(id(value))
-            stack.append((value, True))
-            operands = value.operands if isinstance(value, Apply) else ()
-            stack.extend((operand, False) for operand in reversed(operands))
-    return order

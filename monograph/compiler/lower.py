@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..codegen import kernel as k
 from ..ir import build, dtypes, index
@@ -263,13 +262,13 @@ class Staging:
 
     def level(self, value: k.Value) -> int:
         """The first stage in which a value can be computed."""
-        order = postorder([value])
+        order = k.postorder([value])
         for v in order:
             if id(v) not in self.memo:
                 if isinstance(v, k.Result):
                     self.memo[id(v)] = self.levels[v.number] + 1
                 else:
-                    parts = [self.memo[id(o)] for o in children(v)]
+                    parts = [self.memo[id(o)] for o in k.operands_of(v)]
                     self.memo[id(v)] = max(parts, default=0)
         return self.memo[id(value)]
 
@@ -337,7 +336,7 @@ def keep_rows(stages: list[k.Stage], lowering: Lowering, frame: Frame) -> list[k
     users: dict[int, list[int]] = {}
     dear: dict[int, k.Apply] = {}
     for n, stage in enumerate(stages):
-        for v in postorder(stage_values(stage)):
+        for v in k.postorder(k.stage_values(stage)):
             if stage.axes and isinstance(v, k.Apply) and TABLE[v.function].dear:
                 users.setdefault(id(v), []).append(n)
                 dear[id(v)] = v
@@ -360,43 +359,13 @@ def keep_rows(stages: list[k.Stage], lowering: Lowering, frame: Frame) -> list[k
     return made
 
 
-# --- walking values -----------------------------------------------------------------------------
-
-
-def children(value: k.Value) -> tuple[k.Value, ...]:
-    """The values directly inside a value."""
-    return value.operands if isinstance(value, k.Apply) else ()
-
-
-def stage_values(stage: k.Stage) -> list[k.Value]:
-    """The values that a stage computes."""
-    parts: tuple[Any, ...] = (*stage.reductions, *stage.stores, *stage.privatised)
-    return [part.value for part in parts]
-
-
-def postorder(roots: Sequence[k.Value]) -> list[k.Value]:
-    """Every value below the roots, operands first."""
-    order: list[k.Value] = []
-    seen: set[int] = set()
-    stack: list[tuple[k.Value, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        value, done = stack.pop()
-        if done:
-            order.append(value)
-        elif id(value) not in seen:
-            seen.add(id(value))
-            stack.append((value, True))
-            stack.extend((child, False) for child in reversed(children(value)))
-    return order
-
-
 def map_stage(stage: k.Stage, replaced: dict[int, k.Value]) -> k.Stage:
     """The stage with some values replaced by others."""
     made: dict[int, k.Value] = dict(replaced)
-    for value in postorder(stage_values(stage)):
+    for value in k.postorder(k.stage_values(stage)):
         if id(value) in made:
             continue
-        inner = children(value)
+        inner = k.operands_of(value)
         if any(made[id(o)] is not o for o in inner):
             assert isinstance(value, k.Apply)
             fresh = tuple(made[id(o)] for o in inner)

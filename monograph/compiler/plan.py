@@ -14,7 +14,7 @@ from ..codegen import kernel as k
 from ..ir.node import Buffer, Node, Slot
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
-from .lower import Lowered, postorder, stage_values
+from .lower import Lowered
 
 ALIGNMENT = 64
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
@@ -182,7 +182,7 @@ class Planner:
         stores = [s for stage in stages for s in stage.stores if s.buffer in targets]
         if len(stores) != 1 or len(stages) > 1:
             return not sources
-        for value in postorder(stage_values(stages[0])):
+        for value in k.postorder(k.stage_values(stages[0])):
             if isinstance(value, k.Load) and value.buffer in sources:
                 if value.index != stores[0].index:
                     return False

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from ..codegen import kernel as k
 from ..ir import index
 from ..ir.index import Condition, Expr, Guard, Var
-from .lower import children, postorder, stage_values
 
 COLUMN = "l"  # the name of a scatter's column axis
 PARALLEL_WORK = 16384  # element operations below which one thread is faster than several
@@ -37,7 +36,7 @@ def finish(kernel: k.Kernel, hint: str) -> k.Kernel:
 def expressions(kernel: k.Kernel) -> Iterator[Expr]:
     """Every index expression of a kernel."""
     for stage in kernel.stages:
-        for value in postorder(stage_values(stage)):
+        for value in k.postorder(k.stage_values(stage)):
             yield from _value_expressions(value)
         for reduction in stage.reductions:
             if reduction.position is not None:
@@ -66,7 +65,7 @@ def map_expressions(kernel: k.Kernel, change: Callable[[Expr], Expr]) -> k.Kerne
         return tuple(Condition(change(c.expr), c.equal) for c in guard)
 
     made: dict[int, k.Value] = {}
-    for value in postorder([v for stage in kernel.stages for v in stage_values(stage)]):
+    for value in k.postorder([v for stage in kernel.stages for v in k.stage_values(stage)]):
         if isinstance(value, k.Load):
             made[id(value)] = replace(value, index=change(value.index), guard=guard_of(value.guard))
         elif isinstance(value, k.IndexValue):
@@ -74,7 +73,7 @@ def map_expressions(kernel: k.Kernel, change: Callable[[Expr], Expr]) -> k.Kerne
         elif isinstance(value, k.Holds):
             made[id(value)] = replace(value, guard=guard_of(value.guard))
         elif isinstance(value, k.Apply):
-            operands = tuple(made[id(o)] for o in children(value))
+            operands = tuple(made[id(o)] for o in k.operands_of(value))
             made[id(value)] = replace(value, operands=operands)
         else:
             made[id(value)] = value
@@ -188,7 +187,7 @@ def _contiguity(kernel: k.Kernel, axis: Var) -> float:
     good = total = 0.0
     for stage in kernel.stages:
         weight = 8.0 if stage.axes else 1.0
-        for value in postorder(stage_values(stage)):
+        for value in k.postorder(k.stage_values(stage)):
             if isinstance(value, k.Load) and kernel.buffers[value.buffer].elements > 1:
                 step = index.coefficient(value.index, axis)
                 total += weight
@@ -211,7 +210,7 @@ def _work(kernel: k.Kernel) -> int:
         points = 1
         for v in stage.axes:
             points *= v.extent
-        total += points * max(len(postorder(stage_values(stage))), 1)
+        total += points * max(len(k.postorder(k.stage_values(stage))), 1)
     return rows * total
 
 
@@ -220,7 +219,7 @@ def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
     stage = kernel.stages[0]
     if vector is None or len(kernel.stages) > 2 or len(stage.reductions) != 1 or stage.privatised:
         return None
-    loads = [v for v in postorder([stage.reductions[0].value]) if isinstance(v, k.Load)]
+    loads = [v for v in k.postorder([stage.reductions[0].value]) if isinstance(v, k.Load)]
     if len(loads) != 2 or not stage.axes:
         return None
     for axis in reversed(kernel.outer):
@@ -238,7 +237,7 @@ def _transposed(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
     stage = kernel.stages[0]
     if stage.axes:
         return None
-    for value in postorder(stage_values(stage)):
+    for value in k.postorder(k.stage_values(stage)):
         if isinstance(value, k.Load) and index.coefficient(value.index, vector) not in (0, 1):
             for axis in kernel.outer:
                 if axis != vector and index.coefficient(value.index, axis) == 1:
@@ -256,7 +255,7 @@ def fingerprint(kernel: k.Kernel) -> str:
     lines += [f"{use.dtype.name} {use.elements} {use.role} {use.shared}" for use in kernel.buffers]
     lines += [f"{v.name}:{v.extent}" for v in _axes(kernel)]
     for stage in kernel.stages:
-        for value in postorder(stage_values(stage)):
+        for value in k.postorder(k.stage_values(stage)):
             if id(value) not in numbers:
                 numbers[id(value)] = len(numbers)
                 lines.append(_describe(value, numbers))

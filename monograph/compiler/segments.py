@@ -15,7 +15,7 @@ from ..ir import index
 from ..ir.index import Expr, Var
 from ..ir.node import Node
 from .fuse import Fusion, Unit
-from .lower import Lowered, postorder, stage_values
+from .lower import Lowered
 from .schedule import fingerprint, map_expressions
 
 Body = tuple[object, ...]
@@ -53,7 +53,7 @@ def flat_body(low: Lowered) -> Body | None:
         return None
     lines: list[object] = [(use.dtype, use.role, use.elements == 1) for use in kernel.buffers]
     numbers: dict[int, int] = {}
-    for value in postorder(stage_values(stage)):
+    for value in k.postorder(k.stage_values(stage)):
         numbers[id(value)] = len(numbers)
         line = _line(value, axis, numbers)
         if line is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from ...ir import dtypes
 from ...ir.index import Expr, Var
-from ..kernel import Kernel, Reduction, Stage, Value
+from ..kernel import Kernel, Reduction, Stage, Value, postorder, stage_values
 from . import combine
 from .accumulator import Accumulators, Kinds, Names
 from .combine import Accumulator
@@ -22,7 +22,7 @@ from .place import Copy, Place
 from .plan import TILE, Plan, stage_blocks
 from .privatised import Privates
 from .scope import Pointer, Ref, Scope
-from .values import Body, order, roots
+from .values import Body
 from .vector import Builder
 
 STACK_BYTES = 64 << 10  # a row up to this size lives on the stack
@@ -270,7 +270,7 @@ class BodyWriter:
 
     def _stage(self, stage: Stage) -> None:
         accumulators: dict[tuple[int, Copy], Names] = {}
-        values = order(roots(stage))
+        values = postorder(stage_values(stage))
         with self.flow.block() as scope:
             outside, self.place.stage = self.place.stage, scope
             self._nest(stage, stage.axes, lambda: self._innermost(stage, values, accumulators))

@@ -13,12 +13,11 @@ import dataclasses
 
 from ...ir.index import Var
 from .. import kernel as kernels
-from ..kernel import Kernel, Load, Privatised
+from ..kernel import Kernel, Load, Privatised, postorder, stage_values
 from . import plan as planning
 from .body import BodyWriter
 from .machine import Machine
 from .memory import NOTHING
-from .values import order, roots
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
 _ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
@@ -136,7 +135,7 @@ def _combining(kernel: Kernel, number: int, private: Privatised) -> Kernel:
 
 def _streamed(kernel: Kernel, machine: Machine) -> frozenset[int]:
     """The outputs that are much larger than the cache and never read here."""
-    values = order(value for stage in kernel.stages for value in roots(stage))
+    values = postorder(value for stage in kernel.stages for value in stage_values(stage))
     read = {value.buffer for value in values if isinstance(value, Load)}
     private = {one.buffer for one in _privatised(kernel)}
     found = set()

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ...ir import dtypes
 from ...ir.index import Var
-from ..kernel import Apply, Kernel, Load, Stage, Value
+from ..kernel import Apply, Kernel, Load, Stage, Value, postorder, stage_values
 from .combine import is_positional
 from .machine import Machine
-from .values import cost, order, roots
+from .values import cost
 
 TILE = 4096  # elements of a piece of the vector axis
 WORK = 16384  # instructions on elements that are worth a thread's attention
@@ -51,7 +51,7 @@ class Plan:
 
 def lanes_of(kernel: Kernel, machine: Machine) -> int:
     """Lanes for the kernel: 64-bit ones only if it computes with nothing smaller."""
-    values = order(value for stage in kernel.stages for value in roots(stage))
+    values = postorder(value for stage in kernel.stages for value in stage_values(stage))
     used = {value.dtype for value in values if isinstance(value, (Load, Apply))}
     used |= {buffer.dtype for buffer in kernel.buffers}
     sizes = {dtype.itemsize for dtype in used if dtype is not dtypes.bool_}
@@ -63,7 +63,7 @@ def stage_blocks(stage: Stage, lanes: int, jams: int, extent: int) -> int:
 
     Short bodies take several, so that the chain through an accumulator is not what limits them.
     """
-    values = order(roots(stage))
+    values = postorder(stage_values(stage))
     return _blocks(values, _accumulators(stage), lanes, jams, extent)
 
 
@@ -102,7 +102,7 @@ def make(kernel: Kernel, machine: Machine) -> Plan:
         if not (points and var == axis)
     )
     inner = sum(
-        cost(order(roots(stage))) * math.prod(var.extent for var in stage.axes)
+        cost(postorder(stage_values(stage))) * math.prod(var.extent for var in stage.axes)
         for stage in kernel.stages
     )
     piece, pieces = 1, 1
@@ -117,7 +117,7 @@ def _point_blocks(kernel: Kernel, axis: Var | None, lanes: int, jams: int) -> in
     """Vectors per iteration when lanes are outer points: accumulators of all stages count."""
     if not lanes or axis is None:
         return 1
-    values = order(value for stage in kernel.stages for value in roots(stage))
+    values = postorder(value for stage in kernel.stages for value in stage_values(stage))
     accumulators = sum(map(_accumulators, kernel.stages))
     return _blocks(values, accumulators, lanes, jams, axis.extent)
 

@@ -1,7 +1,7 @@
 """The values of a stage's body, for every copy of the point.
 
-`order` lists values so that operands come first; `Body.evaluate` then writes each of them once
-for each copy on which it depends: a load that does not know the jammed axis is shared by all jam
+`Body.evaluate` takes values of which operands come first, and writes each of them once for each
+copy on which it depends: a load that does not know the jammed axis is shared by all jam
 copies, which is what makes unroll-and-jam pay.
 """
 
@@ -11,36 +11,12 @@ from collections.abc import Iterable
 
 from ...ir import dtypes
 from ...ir.scalar import TABLE
-from ..kernel import Apply, Constant, Holds, IndexValue, Load, Result, Stage, Value
+from ..kernel import Apply, Constant, Holds, IndexValue, Load, Result, Value
 from .memory import Memory
 from .place import Copy
 from .scope import Ref
 
 _DEAR = 12  # instructions of an elementary function, roughly
-
-
-def roots(stage: Stage) -> list[Value]:
-    """The values that a stage reduces or stores."""
-    found = [reduction.value for reduction in stage.reductions]
-    found += [store.value for store in stage.stores]
-    return found + [private.value for private in stage.privatised]
-
-
-def order(wanted: Iterable[Value]) -> list[Value]:
-    """All values below `wanted`, operands before users."""
-    done: dict[int, Value] = {}
-    stack: list[tuple[Value, bool]] = [(value, False) for value in wanted]
-    stack.reverse()
-    while stack:
-        value, ready = stack.pop()
-        if id(value) in done:
-            continue
-        if ready or not isinstance(value, Apply):
-            done[id(value)] = value
-            continue
-        stack.append((value, True))
-        stack += [(operand, False) for operand in reversed(value.operands)]
-    return list(done.values())
 
 
 def cost(values: Iterable[Value]) -> int:

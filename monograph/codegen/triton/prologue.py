@@ -13,7 +13,18 @@ from ...ir.dtypes import float64
 from ...ir.index import ZERO, Var
 from ...ir.index import constant as known
 from ...ir.scalar import TABLE
-from ..kernel import Apply, BufferUse, Constant, Kernel, Load, Stage, Store, Value
+from ..kernel import (
+    Apply,
+    BufferUse,
+    Constant,
+    Kernel,
+    Load,
+    Stage,
+    Store,
+    Value,
+    operands_of,
+    postorder,
+)
 from .tiling import Tuning
 
 
@@ -38,7 +49,7 @@ def split(kernel: Kernel, tuning: Tuning) -> Split | None:
     if elements < tuning.hoist:
         return None
     stage = kernel.stages[0]
-    order = _postorder([store.value for store in stage.stores])
+    order = postorder([store.value for store in stage.stores])
     common = _dear_and_common(kernel, order)
     if not common:
         return None
@@ -53,7 +64,7 @@ def split(kernel: Kernel, tuning: Tuning) -> Split | None:
 
 def _first(kernel: Kernel, common: list[Value], rest: Kernel) -> Split:
     """The kernel that stores the common numbers, over only the buffers that it uses."""
-    order = _postorder(common)
+    order = postorder(common)
     targets = range(len(kernel.buffers), len(rest.buffers))
     numbers = sorted({v.buffer for v in order if isinstance(v, Load)} | set(targets))
     place = {number: n for n, number in enumerate(numbers)}
@@ -80,7 +91,7 @@ def _dear_and_common(kernel: Kernel, order: list[Value]) -> list[Value]:
             costs = TABLE[v.function].dear and v.dtype is float64
             if costs or any(id(o) in dear for o in v.operands):
                 dear.add(id(v))
-    used_outside = {id(o) for v in order if id(v) not in common for o in _operands(v)}
+    used_outside = {id(o) for v in order if id(v) not in common for o in operands_of(v)}
     return [v for v in order if id(v) in dear and (id(v) not in inner or id(v) in used_outside)]
 
 
@@ -88,25 +99,6 @@ def _is_number(kernel: Kernel, load: Load) -> bool:
     use = kernel.buffers[load.buffer]
     everywhere = use.shared or not kernel.segments
     return use.role == "in" and everywhere and not load.guard and known(load.index) is not None
-
-
-def _operands(v: Value) -> tuple[Value, ...]:
-    return v.operands if isinstance(v, Apply) else ()
-
-
-def _postorder(roots: list[Value]) -> list[Value]:
-    order: list[Value] = []
-    seen: set[int] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        v, done = stack.pop()
-        if done:
-            order.append(v)
-        elif id(v) not in seen:
-            seen.add(id(v))
-            stack.append((v, True))
-            stack.extend((o, False) for o in reversed(_operands(v)))
-    return order
 
 
 def _rebuilt(order: list[Value], replaced: dict[int, Load]) -> dict[int, Value]:
