@@ -203,9 +203,9 @@ class Fusion:
 
     def _shared(self, node: Node) -> set[int]:
         """Arrays that make it worth sharing a pass: not single numbers."""
-        return {n for n in self._touched(node) if self.sizes[n] > 1}
+        return {n for n in self.touched(node) if self.sizes[n] > 1}
 
-    def _touched(self, node: Node) -> set[int]:
+    def touched(self, node: Node) -> set[int]:
         """Arrays next to a node: what its body reads, by a walk that ignores coordinates."""
         found: set[int] = set()
         stack = list(node.inputs)
@@ -256,7 +256,7 @@ class Fusion:
         unit.flexible = unit.flexible and form == "root"
         unit.touches |= self._shared(node) | {node.id}
         self.home[node.id] = unit
-        self._depend(unit, needs)
+        self.depend(unit, needs)
 
     def _open(self, unit: Unit, node: Node, needs: set[int] | None) -> None:
         assert needs is not None
@@ -265,9 +265,10 @@ class Fusion:
         self.above.append(0)
         self.home[node.id] = unit
         unit.touches.add(node.id)
-        self._depend(unit, needs)
+        self.depend(unit, needs)
 
-    def _depend(self, unit: Unit, needs: set[int]) -> None:
+    def depend(self, unit: Unit, needs: set[int]) -> None:
+        """Note that a unit, and so all that depend on it, must come after others."""
         more = 0
         for n in needs:
             more |= self.above[n] | 1 << n
@@ -322,7 +323,7 @@ class Fusion:
     def _references(self, node: Node, frame: Frame | None) -> list[tuple[Node, Place]]:
         demand = Demand(lambda n: n is not node and self.is_boundary(n))
         if frame is None:
-            found = self._touched(node)
+            found = self.touched(node)
             return [(n, ((), ())) for n in self.nodes if n.id in found]
         if isinstance(node, Reduce):
             demand.ask(node.inputs[0], (reduce_place(node, frame, self.layouts), frame.guard))
@@ -405,7 +406,7 @@ class Fusion:
         for n, held in enumerate(self.above):
             if held & mask:
                 self.above[n] = held | bit
-        self._depend(unit, needs)
+        self.depend(unit, needs)
 
     # --- order ---
 

@@ -196,7 +196,7 @@ def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
         return {node.id for node in operands(unit.library)}
     found: set[int] = set()
     for anchor in unit.anchors:
-        found |= fusion._touched(anchor)
+        found |= fusion.touched(anchor)
         found |= fusion.read_ids(anchor)
     return found - {anchor.id for anchor in unit.anchors}
 

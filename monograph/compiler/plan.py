@@ -157,7 +157,7 @@ class Planner:
             depends = any(self.fusion.above[u] >> writer.number & 1 for u in others)
             if depends or not self._same_place(writer, node, leaf):
                 continue
-            self.fusion._depend(writer, others)
+            self.fusion.depend(writer, others)
             in_place[result] = leaf
         return in_place
 
