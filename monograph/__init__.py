@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import autograd, nn, optim
 from .autograd import (
     enable_grad,
@@ -26,72 +28,15 @@ from .ir.dtypes import (
 )
 from .jit import jit
 from .modes import eager, eval, synchronize
-from .ops.activation import log_softmax, relu, sigmoid, softmax
-from .ops.creation import manual_seed, rand, rand_like, randn, randn_like
-from .ops.index import gather, index_select
-from .ops.math import (
-    abs,
-    add,
-    ceil,
-    clamp,
-    cos,
-    div,
-    eq,
-    erf,
-    exp,
-    expm1,
-    floor,
-    ge,
-    gt,
-    isnan,
-    le,
-    log,
-    log1p,
-    lt,
-    maximum,
-    minimum,
-    mul,
-    ne,
-    neg,
-    pow,
-    reciprocal,
-    round,
-    rsqrt,
-    sign,
-    sin,
-    sqrt,
-    square,
-    sub,
-    tanh,
-    where,
-)
-from .ops.matmul import matmul
-from .ops.methods import (
-    arange,
-    chunk,
-    flip,
-    full,
-    full_like,
-    max,
-    min,
-    ones,
-    ones_like,
-    permute,
-    reshape,
-    split,
-    stack,
-    unbind,
-    zeros,
-    zeros_like,
-)
+from .ops import members
 from .ops.random import Generator
-from .ops.reduce import all, amax, amin, any, argmax, argmin, logsumexp, mean, prod, std, sum, var
-from .ops.shape import cat, flatten, squeeze, transpose, tril, triu, unsqueeze
 from .stats import stats
 from .tensor import Parameter, Tensor, from_numpy, tensor
 
+globals().update(members(""))
 
-def __getattr__(name: str) -> object:
+
+def __getattr__(name: str) -> Any:
     """`mg.data` is loaded when it is first used: it brings worker processes and NumPy's random."""
     if name == "data":
         import importlib

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math as _math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.modes import no_grad
 from ..ops import activation, index, loss, math, norm, random
 from ..ops import conv as _conv
-from ..ops.activation import gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax
-from ..ops.index import one_hot
-from ..ops.loss import l1_loss, mse_loss
-from ..ops.matmul import linear
-from ..ops.methods import pad
+from ..ops.activation import log_softmax
+from ..ops.define import members
 from ..tensor import Tensor
 from .parameter import take
 
-tanh = math.tanh
+globals().update(members("nn.functional"))
+
+if TYPE_CHECKING:  # what the operators say belongs here
+
+    def __getattr__(name: str) -> Any: ...
 
 
 def layer_norm(
@@ -250,12 +251,3 @@ def scaled_dot_product_attention(
         return dropped
     result: Tensor = activation.attention(query, key, value, attn_mask, is_causal, factor)
     return result
-
-
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d",
-    "avg_pool2d", "avg_pool3d", "batch_norm", "conv1d", "conv2d", "conv3d", "cross_entropy",
-    "dropout", "embedding", "gelu", "l1_loss", "layer_norm", "leaky_relu", "linear",
-    "log_softmax", "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "nll_loss", "one_hot",
-    "pad", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "tanh",
-]  # fmt: skip

@@ -1,1 +1,25 @@
-"""Every operator, written once. A family per file; `define.py` says how one is declared."""
+"""Every operator, written once. A family per file; `define.py` says how one is declared.
+
+Importing this package declares them all. What a file declares is found by users where it says so:
+`members(namespace)` lists it, and nothing else does.
+"""
+
+from . import (
+    activation,
+    arithmetic,
+    conv,
+    conversion,
+    creation,
+    index,
+    indexing,
+    loss,
+    math,
+    matmul,
+    norm,
+    random,
+    reduce,
+    shape,
+    update,
+    views,
+)
+from .define import members

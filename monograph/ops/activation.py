@@ -16,7 +16,7 @@ from .reduce import axes_of, logsumexp
 f = build.functions
 
 
-@operator
+@operator(to=("", "nn.functional"), inplace=True)
 def relu(x: Tensor) -> Any:
     """max(x, 0)."""
     return build.select(x <= 0, build.const(0, x.dtype), x)
@@ -27,7 +27,7 @@ def _(g: Any, y: Any, x: Any) -> Any:
     return (build.select(y <= 0, 0.0, g),)  # so that NaN passes, as in PyTorch
 
 
-@operator
+@operator(to=("", "nn.functional"), inplace=True)
 def sigmoid(x: Tensor) -> Any:
     """1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + f.exp(-floating(x)))
@@ -38,7 +38,7 @@ def _(g: Any, y: Any, x: Any) -> Any:
     return (g * y * (1.0 - y),)
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def silu(x: Tensor) -> Any:
     """x · sigmoid(x)."""
     return x * sigmoid(x)
@@ -51,13 +51,13 @@ def _(g: Any, y: Any, x: Any) -> Any:
     return (g * (share * (1.0 + x * (1.0 - share))),)
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def leaky_relu(x: Tensor, negative_slope: Scalar = 0.01) -> Any:
     """x, or negative_slope · x below zero."""
     return build.select(x > 0, x, x * negative_slope)
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def gelu(x: Tensor, approximate: str = "none") -> Any:
     """x · Φ(x), exactly by erf or by the tanh formula."""
     if approximate == "tanh":
@@ -68,7 +68,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Any:
     return x * 0.5 * (f.erf(x * math.sqrt(0.5)) + 1.0)
 
 
-@operator
+@operator(to=("", "nn.functional"))
 def softmax(x: Tensor, dim: int) -> Any:
     """exp(x) normalised to sum 1 along dim."""
     axes = axes_of(x, dim)
@@ -82,7 +82,7 @@ def _(g: Any, y: Any, x: Any, dim: int) -> Any:
     return (inner - y * build.reduce("add", inner, axes_of(x, dim), True),)
 
 
-@operator
+@operator(to=("", "nn.functional"))
 def log_softmax(x: Tensor, dim: int) -> Any:
     """log(softmax(x))."""
     return x - logsumexp(x, dim, True)
@@ -93,7 +93,7 @@ def _(g: Any, y: Any, x: Any, dim: int) -> Any:
     return (g - f.exp(y) * build.reduce("add", g, axes_of(x, dim), True),)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, causal: bool = False,
     scale: Scalar = 1.0, dropout: Scalar = None, seed: Scalar = 0, offset: Scalar = 0,

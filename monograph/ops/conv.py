@@ -25,7 +25,7 @@ def _output_size(size: int, kernel: int, stride: int, pad: int, dilation: int, u
     return result
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def conv(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
@@ -101,7 +101,7 @@ def windows(
     return build.reindex(x, shape, (i[0], i[1], *reads), guard, fill)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def max_pool(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
@@ -112,7 +112,7 @@ def max_pool(
     return build.reduce("max", seen, range(2 + rank, 2 + 2 * rank))
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def avg_pool(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
@@ -149,7 +149,7 @@ def _in_padding(x: Any, seen: Any, stride: Any, kernel: Any, padding: Any) -> An
     return result
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def adaptive_avg_pool(x: Tensor, output_size: Any) -> Any:
     """The mean over equal blocks, so that the result has output_size."""
     rank = x.ndim - 2

@@ -1,9 +1,14 @@
 """`@operator`: from one Python function to everything that an operator needs.
 
 The decorated function is the definition. It is written with nodes and other operators, and what
-users call is a function of the same name and signature that records one call. Parameters
-annotated `Tensor`, `Tensors` or `Scalar` are inputs, all others are attributes: structure that a
-program is compiled for. `@f.derivative` may add a better derivative beside the definition.
+users call is a function of the same name that records one call. Parameters annotated `Tensor`,
+`Tensors` or `Scalar` are inputs, all others are attributes: structure that a program is compiled
+for. `@f.derivative` may add a better derivative beside the definition.
+
+`@function` declares what needs no definition of its own: a Python function of tensors, made of
+operators. Both say where users find it: `to` names the namespaces ("" is `mg`, "nn.functional",
+"linalg", …), `method` the method of Tensor, `aliases` further names, `inplace` whether there is a
+variant `x.name_()`. Nothing else lists the operators: namespaces are filled from `members`.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from typing import Any, NewType
 from ..ir.operator import Operator, Parameter
 from ..record import call
 from ..tensor import Tensor
+from .inplace import in_place, into
 
 Scalar = NewType("Scalar", float)  # a number in value position: filled in at each run
 Tensors = NewType("Tensors", list)  # a sequence of tensors
@@ -24,7 +30,17 @@ Tensors = NewType("Tensors", list)  # a sequence of tensors
 _ROLES = {
     "Tensor": "input", "Scalar": "input", "Tensors": "inputs", "Tensor | None": "input",
     "Tensor | Scalar": "input", "Scalar | None": "input", "Optional[Tensor]": "input",
+    "Tensor | Scalar | None": "input",
 }  # fmt: skip
+_OTHER_NAME = {"dim": "axis", "keepdim": "keepdims"}  # NumPy's spelling, which PyTorch takes too
+ABSENT = object()
+
+_namespaces: dict[str, dict[str, Callable[..., Any]]] = {}
+
+
+def members(namespace: str) -> dict[str, Callable[..., Any]]:
+    """The public functions of a namespace by name; "" is the package itself."""
+    return dict(sorted(_namespaces.get(namespace, {}).items()))
 
 
 def _role(annotation: Any) -> str:
@@ -37,62 +53,121 @@ def _role(annotation: Any) -> str:
     return _ROLES.get(bare, "attribute")
 
 
-def _parameters(definition: Callable[..., Any]) -> tuple[Parameter, ...]:
-    found = []
-    for parameter in inspect.signature(definition).parameters.values():
-        role = _role(parameter.annotation)
-        found.append(Parameter(parameter.name, role, parameter.default))
-    return tuple(found)
-
-
-def _wrapper_source(name: str, parameters: tuple[Parameter, ...]) -> str:
+def _wrapper_source(name: str, parameters: list[inspect.Parameter], public: bool) -> str:
     """Text of the function that users call: it sorts arguments into inputs and attributes."""
-    heads, inputs, attributes, lines = [], [], [], []
+    heads, inputs, attributes, lines, extra = [], [], [], [], []
+    by_keyword = False
     for n, p in enumerate(parameters):
-        default = "" if p.default is inspect.Parameter.empty else f"=_default{n}"
-        heads.append(p.name + default)
-        if p.role == "input":
-            inputs.append(p.name)
-        elif p.role == "inputs":
-            inputs.append(f"*{p.name}")
-            attributes.append(f"len({p.name})")
+        if p.kind is inspect.Parameter.KEYWORD_ONLY and not by_keyword:
+            heads.append("*")
+            by_keyword = True
+        # Definitions say x; users say input, as in PyTorch.
+        given = "input" if p.name == "x" and public else p.name
+        required = p.default is inspect.Parameter.empty
+        heads.append(given if required else f"{given}=_default{n}")
+        if given in _OTHER_NAME and public and not required:
+            other = _OTHER_NAME[given]
+            extra.append(f"{other}=_absent")
+            lines.append(f"    if {other} is not _absent: {given} = {other}\n")
+        role = _role(p.annotation)
+        if role == "input":
+            inputs.append(given)
+        elif role == "inputs":
+            inputs.append(f"*{given}")
+            attributes.append(f"len({given})")
         else:
-            lines.append(f"    if {p.name}.__class__ is list: {p.name} = tuple({p.name})\n")
-            attributes.append(p.name)
+            lines.append(f"    if {given}.__class__ is list: {given} = tuple({given})\n")
+            attributes.append(given)
     listed = lambda names: "".join(f"{n}, " for n in names)  # noqa: E731
-    return (
-        f"def {name}({', '.join(heads)}):\n{''.join(lines)}"
-        f"    return _call(_operator, ({listed(inputs)}), ({listed(attributes)}))\n"
-    )
+    record = f"_call(_operator, ({listed(inputs)}), ({listed(attributes)}))"
+    if public:
+        extra.append("out=None")
+        lines.append(f"    if out is not None: return _into(out, {record})\n")
+    if extra:
+        heads += extra if by_keyword else ["*", *extra]
+    return f"def {name}({', '.join(heads)}):\n{''.join(lines)}    return {record}\n"
+
+
+def _publish(
+    made: Callable[..., Any], title: str, to: Any, method: bool | str, aliases: tuple[str, ...],
+    inplace: bool,
+) -> None:  # fmt: skip
+    """Put a function where users look for it."""
+    spaces = () if to is None else (to,) if isinstance(to, str) else tuple(to)
+    for space in spaces:
+        for name in (title, *aliases):
+            _namespaces.setdefault(space, {})[name] = made
+    if not method:
+        return
+    first = method if isinstance(method, str) else title
+    for name in (first, *aliases):
+        setattr(Tensor, name, made)
+        if inplace:
+            written = in_place(made, name)
+            setattr(Tensor, f"{name}_", written)
+            if "" in spaces:
+                _namespaces[""][f"{name}_"] = written
 
 
 def operator(
     definition: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
+    to: str | tuple[str, ...] | None = "",
     method: bool | str = True,
+    aliases: tuple[str, ...] = (),
+    inplace: bool = False,
     view: bool = False,
     smooth: bool = True,
 ) -> Any:
-    """Declare an operator; with `method`, tensors have it as a method of that name too."""
+    """Declare an operator: where it is found, and by which definition it is meant.
+
+    With `to=None` it is private: no namespace, no `out=` and no second spellings.
+    """
     if definition is None:
-        return functools.partial(operator, name=name, method=method, view=view, smooth=smooth)
+        return functools.partial(
+            operator, name=name, to=to, method=method, aliases=aliases, inplace=inplace, view=view,
+            smooth=smooth,
+        )  # fmt: skip
     title = name or definition.__name__
-    made = Operator(title, definition, _parameters(definition), view=view, smooth=smooth)
+    parameters = list(inspect.signature(definition).parameters.values())
+    declared = tuple([Parameter(p.name, _role(p.annotation), p.default) for p in parameters])
+    made = Operator(title, definition, declared, view=view, smooth=smooth)
     # The name of this module: what users call is part of the package, not their own line.
-    scope: dict[str, Any] = {"_call": call, "_operator": made, "__name__": __name__}
-    for n, parameter in enumerate(made.parameters):
+    scope: dict[str, Any] = {
+        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,
+    }  # fmt: skip
+    for n, parameter in enumerate(parameters):
         scope[f"_default{n}"] = parameter.default
-    exec(_wrapper_source(definition.__name__, made.parameters), scope)  # as namedtuple does
-    function = scope[definition.__name__]
-    functools.update_wrapper(function, definition)
-    function.operator = made
-    function.derivative = functools.partial(_set_derivative, made)
-    if method:
-        setattr(Tensor, method if isinstance(method, str) else title, function)
-    return function
+    # As namedtuple does: the text has the parameters themselves, which a closure cannot have.
+    exec(_wrapper_source(definition.__name__, parameters, to is not None), scope)
+    made_function = scope[definition.__name__]
+    functools.update_wrapper(made_function, definition)
+    del made_function.__wrapped__  # the signature is the wrapper's own
+    made_function.operator = made
+    made_function.derivative = functools.partial(_set_derivative, made)
+    _publish(made_function, title, to, method, aliases, inplace)
+    return made_function
 
 
 def _set_derivative(made: Operator, rule: Callable[..., Any]) -> Callable[..., Any]:
     made.derivative = rule
     return rule
+
+
+def function(
+    made: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    to: str | tuple[str, ...] | None = "",
+    method: bool | str = False,
+    aliases: tuple[str, ...] = (),
+    inplace: bool = False,
+) -> Any:
+    """Publish a Python function that is made of operators."""
+    if made is None:
+        return functools.partial(
+            function, name=name, to=to, method=method, aliases=aliases, inplace=inplace
+        )
+    _publish(made, name or made.__name__, to, method, aliases, inplace)
+    return made

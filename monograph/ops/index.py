@@ -18,7 +18,7 @@ def _integers(where: Any) -> Any:
     return build.cast(where, int64)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def embedding(weight: Tensor, where: Tensor) -> Any:
     """Rows of weight at the indices `where`."""
     where = _integers(where)
@@ -69,7 +69,7 @@ def index_select(x: Tensor, dim: int, where: Tensor) -> Any:
     return build.reindex(x, shape, place, reads=(where,))
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def take(x: Tensor, where: Tensors) -> Any:
     """x[i, j, …] for integer tensors over the leading axes; negative ones count from the end."""
     parts = [_integers(w) for w in where]
@@ -86,7 +86,7 @@ def take(x: Tensor, where: Tensors) -> Any:
     return build.reindex(x, common + rest, (*place, *left), reads=reads)
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def one_hot(where: Tensor, num_classes: int) -> Any:
     """1 at the index, 0 elsewhere, along a new last axis."""
     shape = (*where.shape, num_classes)

@@ -27,20 +27,20 @@ def reduced(x: Any, reduction: str) -> Any:
     raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The squared difference."""
     difference = x - target
     return reduced(difference * difference, reduction)
 
 
-@operator(method=False)
+@operator(to="nn.functional", method=False)
 def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The absolute difference."""
     return reduced(f.abs(x - target), reduction)
 
 
-@operator(name="cross_entropy", method=False)
+@operator(to=None, name="cross_entropy", method=False)
 def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> Any:
     """-log softmax(x)[target] per row of x [N, C]; zero where target is ignore_index."""
     if x.ndim != 2 or target.shape != x.shape[:1]:
@@ -71,7 +71,7 @@ def _(g: Any, y: Any, x: Any, target: Any, ignore_index: int) -> Any:
     return (build.select(hit, share - weight, share), None)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def mean_over_counted(losses: Tensor, target: Tensor, ignore_index: int = -100) -> Any:
     """Σ losses / how many targets are not ignore_index."""
     counted = build.cast(f.ne(target, ignore_index), losses.dtype)

@@ -17,43 +17,43 @@ def floating(x: Any) -> Any:
     return x if x.dtype.kind is Kind.FLOAT else build.cast(x, dtypes.float32)
 
 
-@operator
+@operator(inplace=True)
 def add(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x + other."""
     return f.add(x, other)
 
 
-@operator
+@operator(inplace=True)
 def sub(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x - other."""
     return f.sub(x, other)
 
 
-@operator
+@operator(inplace=True)
 def mul(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x · other."""
     return f.mul(x, other)
 
 
-@operator
+@operator(inplace=True)
 def div(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x / other, a float."""
     return x / other
 
 
-@operator
+@operator(inplace=True)
 def floor_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """floor(x / other)."""
     return f.floordiv(x, other)
 
 
-@operator
+@operator(inplace=True)
 def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x modulo other, with the sign of other."""
     return f.remainder(x, other)
 
 
-@operator
+@operator(inplace=True)
 def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     """x to the power of exponent."""
     common = build.common_dtype([x, exponent])
@@ -73,109 +73,109 @@ def _integer_pow(x: Any, exponent: Any) -> Any:
     return build.cast(build.select(exponent < 0, inverse, result), x.dtype)
 
 
-@operator
+@operator(inplace=True)
 def square(x: Tensor) -> Any:
     """x · x."""
     return x * x
 
 
-@operator
+@operator(inplace=True)
 def neg(x: Tensor) -> Any:
     """-x."""
     return f.neg(x)
 
 
-@operator
+@operator(inplace=True)
 def abs(x: Tensor) -> Any:
     """|x|."""
     return f.abs(x)
 
 
-@operator
+@operator(inplace=True)
 def sign(x: Tensor) -> Any:
     """-1, 0 or 1; 0 of NaN."""
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
 
 
-@operator
+@operator(inplace=True)
 def exp(x: Tensor) -> Any:
     """e to the power of x."""
     return f.exp(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def expm1(x: Tensor) -> Any:
     """exp(x) - 1, exact near 0."""
     return f.expm1(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def log(x: Tensor) -> Any:
     """The natural logarithm."""
     return f.log(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def log1p(x: Tensor) -> Any:
     """log(1 + x), exact near 0."""
     return f.log1p(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def sqrt(x: Tensor) -> Any:
     """The square root."""
     return f.sqrt(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def rsqrt(x: Tensor) -> Any:
     """1 / sqrt(x)."""
     return 1.0 / f.sqrt(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def reciprocal(x: Tensor) -> Any:
     """1 / x."""
     return 1.0 / floating(x)
 
 
-@operator
+@operator(inplace=True)
 def sin(x: Tensor) -> Any:
     """The sine."""
     return f.sin(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def cos(x: Tensor) -> Any:
     """The cosine."""
     return f.cos(floating(x))
 
 
-@operator
+@operator(to=("", "nn.functional"), inplace=True)
 def tanh(x: Tensor) -> Any:
     """The hyperbolic tangent."""
     return f.tanh(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def erf(x: Tensor) -> Any:
     """The error function."""
     return f.erf(floating(x))
 
 
-@operator
+@operator(inplace=True)
 def floor(x: Tensor) -> Any:
     """The largest integer not above x."""
     return f.floor(x) if x.dtype.is_floating_point else x
 
 
-@operator
+@operator(inplace=True)
 def ceil(x: Tensor) -> Any:
     """The smallest integer not below x."""
     return f.ceil(x) if x.dtype.is_floating_point else x
 
 
-@operator
+@operator(inplace=True)
 def round(x: Tensor) -> Any:
     """The nearest integer, halves to even."""
     return f.round(x) if x.dtype.is_floating_point else x
@@ -193,7 +193,7 @@ def minimum(x: Tensor, other: Tensor | Scalar) -> Any:
     return f.minimum(x, other)
 
 
-@operator
+@operator(inplace=True)
 def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -> Any:  # noqa: A002
     """x limited to [min, max]."""
     if min is None and max is None:
@@ -216,61 +216,61 @@ def where(condition: Tensor, x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     return build.select(condition, x, other)
 
 
-@operator
+@operator(inplace=True)
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Scalar) -> Any:
     """x with value where mask holds."""
     return build.select(mask, build.as_node(value, x.dtype), x)
 
 
-@operator
+@operator(inplace=True)
 def eq(x: Tensor, other: Tensor | Scalar) -> Any:
     """x == other."""
     return f.eq(x, other)
 
 
-@operator
+@operator(inplace=True)
 def ne(x: Tensor, other: Tensor | Scalar) -> Any:
     """x != other."""
     return f.ne(x, other)
 
 
-@operator
+@operator(inplace=True)
 def lt(x: Tensor, other: Tensor | Scalar) -> Any:
     """x < other."""
     return f.lt(x, other)
 
 
-@operator
+@operator(inplace=True)
 def le(x: Tensor, other: Tensor | Scalar) -> Any:
     """x <= other."""
     return f.le(x, other)
 
 
-@operator
+@operator(inplace=True)
 def gt(x: Tensor, other: Tensor | Scalar) -> Any:
     """x > other."""
     return f.gt(x, other)
 
 
-@operator
+@operator(inplace=True)
 def ge(x: Tensor, other: Tensor | Scalar) -> Any:
     """x >= other."""
     return f.ge(x, other)
 
 
-@operator
+@operator(inplace=True)
 def logical_and(x: Tensor, other: Tensor) -> Any:
     """Both are non-zero."""
     return getattr(f, "and")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
 
-@operator
+@operator(inplace=True)
 def logical_or(x: Tensor, other: Tensor) -> Any:
     """Either is non-zero."""
     return getattr(f, "or")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
 
-@operator
+@operator(inplace=True)
 def logical_not(x: Tensor) -> Any:
     """x is zero."""
     return getattr(f, "not")(build.cast(x, dtypes.bool_))
@@ -282,25 +282,25 @@ def _bits(function: str, x: Any, other: Any) -> Any:
     return build.elementwise(function, x, other)
 
 
-@operator
+@operator(inplace=True)
 def bitwise_and(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """The bits set in both; of booleans, both."""
     return _bits("and", x, other)
 
 
-@operator
+@operator(inplace=True)
 def bitwise_or(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """The bits set in either; of booleans, either."""
     return _bits("or", x, other)
 
 
-@operator
+@operator(inplace=True)
 def bitwise_xor(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """The bits set in one of both; of booleans, whether they differ."""
     return _bits("xor", x, other)
 
 
-@operator
+@operator(inplace=True)
 def bitwise_not(x: Tensor) -> Any:
     """The bits not set; of booleans, the opposite."""
     if x.dtype.kind is Kind.FLOAT:
@@ -314,7 +314,7 @@ def isnan(x: Tensor) -> Any:
     return f.ne(x, x)
 
 
-@operator(name="cast", method=False)
+@operator(to=None, name="cast", method=False)
 def cast(x: Tensor, dtype: DType) -> Any:
     """x in another dtype."""
     return build.cast(x, dtype)
@@ -326,7 +326,7 @@ def clone(x: Tensor) -> Any:
     return x
 
 
-@operator(name="detach", method="_detach", view=True, smooth=False)
+@operator(to=None, name="detach", method="_detach", view=True, smooth=False)
 def detach(x: Tensor) -> Any:
     """The same storage, cut off from derivatives."""
     return build.apply("detach", x) if x.dtype.is_floating_point else x

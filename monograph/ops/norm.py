@@ -12,7 +12,7 @@ from .reduce import count
 f = build.functions
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def layer_norm(
     x: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None,
     bias: Tensor | None = None, eps: Scalar = 1e-5,
@@ -75,7 +75,7 @@ def _batch_axes(x: Any) -> tuple[int, ...]:
     return (0, *range(2, x.ndim))
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def batch_norm_training(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
 ) -> Any:
@@ -103,7 +103,7 @@ def _(g: Any, y: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     return parts
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def batch_statistics(x: Tensor) -> Any:
     """(mean, unbiased variance) per channel, for running averages: no derivative passes."""
     axes = _batch_axes(x)
@@ -114,13 +114,13 @@ def batch_statistics(x: Tensor) -> Any:
     return build.reshape(mean, channels), build.reshape(unbiased, channels)
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def running_average(averages: Tensors, news: Tensors, momentum: Tensor | Scalar) -> Any:
     """Each average moved towards its new value by the share `momentum`."""
     return tuple([a + (n - a) * momentum for a, n in zip(averages, news, strict=True)])
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def batch_norm_inference(
     x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None = None,
     bias: Tensor | None = None, eps: Scalar = 1e-5,

@@ -83,7 +83,7 @@ def unit(shape: Any, seed: Any, offset: Any, dtype: DType) -> Any:
     return build.cast(high, dtype) * 2.0**-24
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def uniform(
     shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, low: Scalar, high: Scalar
 ) -> Any:
@@ -91,7 +91,7 @@ def uniform(
     return unit(shape, seed, offset, dtype) * (high - low) + low
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def normal(
     shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, mean: Scalar, std: Scalar
 ) -> Any:
@@ -109,7 +109,7 @@ def drop(x: Any, p: Any, seed: Any, offset: Any) -> Any:
     return build.select(kept, x * scale, 0.0)
 
 
-@operator(name="dropout", method=False)
+@operator(to=None, name="dropout", method=False)
 def dropout_with(x: Tensor, p: Scalar, seed: Scalar, offset: Scalar) -> Any:
     """Dropout whose draw is named by (seed, offset)."""
     return drop(x, p, seed, offset)

@@ -7,7 +7,7 @@ from typing import Any
 from ..ir import build, dtypes
 from ..ir.dtypes import DType, Kind
 from ..tensor import Tensor
-from .define import Tensors, operator
+from .define import Tensors, function, operator
 
 f = build.functions
 
@@ -55,7 +55,7 @@ def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None 
     return build.reduce("add", x, axes, keepdim) * scale
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def root(x: Tensor) -> Any:
     """The square root, with derivative 0 at 0: where equal numbers have no spread or length."""
     return f.sqrt(x)
@@ -133,14 +133,14 @@ def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return build.reduce("argmin", x, _filled_axes(x, dim), keepdim)
 
 
-@operator(name="max", method=False)
+@operator(to=None, name="max", method=False)
 def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the largest elements along dim."""
     axes = _filled_axes(x, dim)
     return build.reduce("max", x, axes, keepdim), build.reduce("argmax", x, axes, keepdim)
 
 
-@operator(name="min", method=False)
+@operator(to=None, name="min", method=False)
 def min_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the smallest elements along dim."""
     axes = _filled_axes(x, dim)
@@ -169,7 +169,7 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return total if keepdim else build.reshape(total, build.reduce("add", x, axes).shape)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def global_norm(tensors: Tensors) -> Any:
     """The 2-norm of all elements of all tensors."""
     total: Any = None
@@ -177,3 +177,21 @@ def global_norm(tensors: Tensors) -> Any:
         part = build.reduce("add", x * x, tuple(range(x.ndim)))
         total = part if total is None else total + part
     return root(total)
+
+
+@function(name="max", method=True)
+def maximum_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The largest element, or (values, indices) along dim."""
+    return amax(input) if dim is None else max_with_index(input, dim, keepdim)
+
+
+@function(name="min", method=True)
+def minimum_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest element, or (values, indices) along dim."""
+    return amin(input) if dim is None else min_with_index(input, dim, keepdim)
+
+
+@function(method=True)
+def norm(input: Tensor) -> Tensor:
+    """The 2-norm of all elements."""
+    return global_norm([input])

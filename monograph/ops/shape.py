@@ -32,13 +32,13 @@ def resolve_shape(size: int, shape: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-@operator(name="reshape", method=False, view=True)
+@operator(to=None, name="reshape", method=False, view=True)
 def reshape_to(x: Tensor, shape: tuple[int, ...]) -> Any:
     """The same elements in another shape; one extent may be -1."""
     return build.reshape(x, resolve_shape(x.size, shape))
 
 
-@operator(name="permute", method=False, view=True)
+@operator(to=None, name="permute", method=False, view=True)
 def permute_to(x: Tensor, dims: tuple[int, ...]) -> Any:
     """Axes in another order."""
     order = [_axis(x, d) for d in dims]
@@ -74,7 +74,7 @@ def squeeze(x: Tensor, dim: Any = None) -> Any:
     return build.reshape(x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)]))
 
 
-@operator(name="expand", method=False, view=True)
+@operator(to=None, name="expand", method=False, view=True)
 def expand_to(x: Tensor, shape: tuple[int, ...]) -> Any:
     """Axes of size 1 repeated to `shape`; -1 keeps an extent."""
     lead = len(shape) - x.ndim
@@ -116,7 +116,7 @@ def _slice(x: Any, k: int, start: int, length: int, step: int) -> Any:
     return build.reindex(x, shape, where)
 
 
-@operator(name="index", method=False, view=True)
+@operator(to=None, name="index", method=False, view=True)
 def basic_index(x: Tensor, places: tuple[Any, ...]) -> Any:
     """x[places] for integers, (start, stop, step) triples and None; `Tensor[...]` calls this."""
     k = 0
@@ -137,7 +137,7 @@ def basic_index(x: Tensor, places: tuple[Any, ...]) -> Any:
     return x
 
 
-@operator(name="flip", method=False)
+@operator(to=None, name="flip", method=False)
 def flip_axes(x: Tensor, dims: tuple[int, ...]) -> Any:
     """The order of elements along dims reversed."""
     where: list[Any] = list(coordinates(x.shape))
@@ -178,7 +178,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Any:
     return result
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def pad_constant(x: Tensor, pads: tuple[int, ...], value: float = 0.0) -> Any:
     """x with `value` around it; pads are (before, after) pairs from the last axis on."""
     shape = list(x.shape)
@@ -203,7 +203,7 @@ def _check_matrix(x: Any) -> None:
         raise ValueError(f"expected at least two axes, got {list(x.shape)}")
 
 
-@operator
+@operator(inplace=True)
 def tril(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros above the diagonal."""
     _check_matrix(x)
@@ -211,7 +211,7 @@ def tril(x: Tensor, diagonal: int = 0) -> Any:
     return build.select(columns - rows <= diagonal, x, build.const(0, x.dtype))
 
 
-@operator
+@operator(inplace=True)
 def triu(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros below the diagonal."""
     _check_matrix(x)
@@ -219,7 +219,7 @@ def triu(x: Tensor, diagonal: int = 0) -> Any:
     return build.select(columns - rows >= diagonal, x, build.const(0, x.dtype))
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def arange_of(length: int, start: Scalar, step: Scalar, dtype: Any) -> Any:
     """start + step · (0, 1, …)."""
     count = build.coordinate((length,), 0)
@@ -227,13 +227,13 @@ def arange_of(length: int, start: Scalar, step: Scalar, dtype: Any) -> Any:
     return build.cast(value, dtype)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def full_of(shape: tuple[int, ...], value: Scalar, dtype: Any) -> Any:
     """An array of one number."""
     return build.broadcast_to(build.as_node(value, dtype), shape)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def write_view(base: Tensor, new: Tensor, chain: tuple[Any, ...]) -> Any:
     """base with `new` written through a chain of views.
 

@@ -21,7 +21,7 @@ def _exact(function: str, *operands: Any) -> Any:
     return build.elementwise(function, *operands, dtype=float64)
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def sgd_update(
     parameters: Tensors, gradients: Tensors, buffers: Tensors, lr: Scalar, momentum: Scalar,
     dampening: Scalar, weight_decay: Scalar, nesterov: bool = False, maximize: bool = False,
@@ -40,7 +40,7 @@ def sgd_update(
     return tuple(updated + moved)
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def adam_update(
     parameters: Tensors, gradients: Tensors, means: Tensors, squares: Tensors, step: Tensor,
     lr: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar, weight_decay: Scalar,

@@ -16,7 +16,7 @@ import torch.nn.functional as TF
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph.ops import activation, methods, norm, reduce, shape
+from monograph.ops import activation, norm, reduce, shape, views
 from monograph.ops import math as ops
 from monograph.ops import matmul as products
 
@@ -464,7 +464,7 @@ for _name in ("any", "all"):
     )
 record(
     "norm",
-    methods.norm,
+    reduce.norm,
     torch.linalg.vector_norm,
     [call(normal(3, 4)), call(normal()), call(np.zeros(3), order=1), call(normal(0), order=1)],
 )
@@ -479,7 +479,7 @@ record(
 
 record(
     "reshape",
-    methods.reshape,
+    views.reshape,
     lambda x, *sizes: x.reshape(*sizes),
     [
         call(normal(3, 4), 2, 6),
@@ -494,7 +494,7 @@ record(
 )
 record(
     "permute",
-    methods.permute,
+    views.permute,
     lambda x, *dims: x.permute(*dims),
     [call(normal(2, 3, 4), 2, 0, 1), call(normal(2, 3), (-1, 0)), call(normal(0, 3), 1, 0)],
     dtypes="fib",
@@ -529,7 +529,7 @@ record(
 )
 record(
     "expand",
-    methods.expand,
+    views.expand,
     lambda x, *sizes: x.expand(*sizes),
     [
         call(normal(3, 1), 3, 4),
@@ -603,7 +603,7 @@ record(
 )
 record(
     "flip",
-    methods.flip,
+    views.flip,
     lambda x, *dims: x.flip(*dims),
     [call(normal(2, 3), 0), call(normal(2, 3, 4), (0, -1)), call(normal(0, 2), 0)],
     dtypes="fib",

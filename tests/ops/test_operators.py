@@ -5,9 +5,6 @@ given through views (every second element of a longer array, with the axes turne
 must make no difference.
 """
 
-import importlib
-import pkgutil
-
 import numpy as np
 import pytest
 import torch
@@ -15,10 +12,8 @@ import torch
 import monograph as mg
 import monograph.nn.functional
 import monograph.ops
-from monograph.ir.operator import Operator
-from monograph.record import recorder
 
-from .records import RECORDS, WITHOUT_RECORD, Record, Sample
+from .records import RECORDS, Record, Sample
 
 BACKENDS = ("reference", "cpu")
 TOLERANCE = {"float64": 1e-10, "float32": 2e-5}
@@ -202,35 +197,6 @@ def test_second_derivatives(record):
         expected = second_derivatives(torch, theirs("float64", views), record.theirs, sample)
         for a, b in zip(made, expected, strict=True):
             check(a, b, 10 * record.tolerance, shown(sample, views))
-
-
-# --- completeness -------------------------------------------------------------------------------
-
-
-def declared():
-    """The name of every function made by @operator."""
-    names = set()
-    for module in pkgutil.iter_modules(monograph.ops.__path__):
-        members = vars(importlib.import_module(f"monograph.ops.{module.name}"))
-        found = [getattr(member, "operator", None) for member in members.values()]
-        names |= {o.name for o in found if isinstance(o, Operator)}
-    return names
-
-
-def test_every_operator_has_a_record():
-    called = set()
-    for record in RECORDS:
-        for sample in record.samples():
-            ours("int64" if record.dtypes == "i" else "float64")(record.ours, sample)
-        called |= {entry.signature.operator.name for entry in recorder().records}
-    missing = declared() - called - set(WITHOUT_RECORD)
-    assert missing == set(), "operators without a record in tests/ops/records.py"
-    assert set(WITHOUT_RECORD) <= declared() - called
-
-
-def test_every_function_has_a_record():
-    names = set(monograph.nn.functional.__all__) - set(WITHOUT_RECORD)
-    assert names <= {record.name for record in RECORDS}
 
 
 def test_names_are_unique():
