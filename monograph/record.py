@@ -48,13 +48,14 @@ class Signature:
 class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
-    code: Any = None
-    offset: int = 0
+    __slots__ = ("signature", "inputs", "stop", "code", "offset")
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
         self.inputs = inputs  # Values, None, or numbers
         self.stop = stop
+        self.code: Any = None  # of the user's function, and how far into it
+        self.offset = 0
 
     @property
     def line(self) -> str:

@@ -56,17 +56,17 @@ class Value:
     recorder's: the place among the pending results, or (negative) among the leaves.
     """
 
-    # Most values never differ from these; setting them per object would cost more than recording.
-    ready: bool = False
-    data: np.ndarray | None = None
-    block: Any = None
-    address: int = 0
-    exposed: bool = False  # a NumPy array of the user's shares the memory
-    tape: Any = None
-    requires_grad: bool = False
-    leaf: ref[Any] | None = None
-    owner: ref[Storage] | None = None
-    replaces: Value | None = None
+    # Slots, all of them set at once: reading a default from the class would cost more, each time.
+    __slots__ = (
+        "meta", "record", "index", "epoch", "position", "ready", "data", "block", "address",
+        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "__weakref__",
+    )  # fmt: skip
+    tape: Any
+    owner: ref[Storage] | None
+    leaf: ref[Any] | None
+    replaces: Value | None
+    data: np.ndarray | None
+    block: Any
 
     def __init__(
         self, meta: Meta, record: Any = None, index: int = 0, epoch: int = -1, position: int = 0
@@ -76,6 +76,12 @@ class Value:
         self.index = index
         self.epoch = epoch
         self.position = position
+        self.ready = False
+        self.data = self.block = None
+        self.address = 0
+        self.exposed = False  # whether a NumPy array of the user's shares the memory
+        self.requires_grad = False
+        self.tape = self.leaf = self.owner = self.replaces = None
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
