@@ -9,6 +9,7 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from .programs import Programs
 from .runtime.waiting import synchronize
 from .storage import Meta, Storage, Value, meta_of
 
-_PACKAGE = __name__.rsplit(".", 1)[0]
+OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 BACKWARD = rec_form.BACKWARD
 
 
@@ -88,12 +89,11 @@ class Recorder:
         """Forget what was pending; the next recording starts."""
         self.epoch = next_epoch()
         self.records: list[Record] = []
-        self.refs: list[list[Any]] = []
         self.results: list[Value] = []
         self.leaves: list[Value] = []
         self.slots: list[Any] = []
         self.live_slots: list[tuple[int, Any]] = []
-        self.key: list[Any] = []
+        self.key: list[Any] = []  # of each record, its signature's number and its inputs' places
 
 
 _epoch_lock = threading.Lock()
@@ -219,9 +219,9 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     frame: Any = sys._getframe(_NEAREST_USER)
     while frame is not None:
         code = frame.f_code
-        inside = _inside.get(code)
+        inside = _inside.get(code.co_filename)
         if inside is None:
-            inside = _inside[code] = _is_ours(frame)
+            inside = _is_ours(code.co_filename)
         if not inside:
             record.code, record.offset = code, frame.f_lasti
             break
@@ -237,47 +237,46 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
 
 # record_call, call_values, call, the operator's own function: no frame of a user's is nearer.
 _NEAREST_USER = 4
-_inside: dict[Any, bool] = {}  # code object → whether it belongs to this package
+_FOLDER = os.path.dirname(__file__) + os.sep
+_inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
 
 
-def _is_ours(frame: Any) -> bool:
-    name: str = frame.f_globals.get("__name__", "")
-    return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
+def _is_ours(filename: str) -> bool:
+    found = _inside[filename] = filename.startswith((_FOLDER, OPERATOR_FILE))
+    return found
 
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
     epoch = recorder.epoch
-    refs: list[Any] = []
+    signature = record.signature
+    part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
     for n, value in enumerate(record.inputs):
         if value.__class__ is Value:
             if value.epoch != epoch:
                 _enter(recorder, value)
-            refs.append(value.position)
+            part.append(value.position)
+        elif value is None:
+            part.append(None)
         elif isinstance(value, Live):
             # The record keeps the number, so that recording it again draws no other one.
             record.inputs[n] = number = value.get()
             recorder.live_slots.append((len(recorder.slots), value))
             recorder.slots.append(number)
-            refs.append(value.kind)
-        elif value is not None:
-            recorder.slots.append(value)
-            refs.append(value.__class__)
+            part.append(value.kind)
         else:
-            refs.append(None)
-    signature = record.signature.number
-    recorder.key.append(-signature if record.stop else signature)
-    recorder.key.extend(refs)
+            recorder.slots.append(value)
+            part.append(value.__class__)
+    recorder.key += part
+    recorder.records.append(record)
     results = recorder.results
-    place = len(results)
-    metas = record.signature.outputs
+    metas = signature.outputs
     if len(metas) == 1:
-        outputs = [Value(metas[0], record, 0, epoch, place)]
+        outputs = [Value(metas[0], record, 0, epoch, len(results))]
     else:
+        place = len(results)
         outputs = [Value(meta, record, n, epoch, place + n) for n, meta in enumerate(metas)]
     results += outputs
-    recorder.records.append(record)
-    recorder.refs.append(refs)
     return outputs
 
 
@@ -448,8 +447,11 @@ def _overwrite(old: Value, new: Value) -> None:
 def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
     """The pending recording in the compiler's terms."""
     entries = []
-    for record, refs in zip(recorder.records, recorder.refs, strict=True):
+    at = 1  # in the key, where the inputs of the next record begin
+    for record in recorder.records:
         signature = record.signature
+        refs = recorder.key[at : at + len(record.inputs)]
+        at += len(refs) + 1
         entries.append(
             rec_form.Entry(
                 signature.operator, signature.attributes, tuple(refs), record.stop,

@@ -20,14 +20,27 @@ from .storage import Storage, Value, concrete, meta_of
 
 
 class View:
-    """How a tensor is seen in its storage: a chain of (operator, attributes)."""
+    """How a tensor is seen in its storage: the view operators that lead from there to it.
 
-    __slots__ = ("chain", "version", "value")
+    They are linked, (operators before, operator, attributes), so that a view of a view is made in
+    the same time however many came before it.
+    """
 
-    def __init__(self, chain: tuple[Any, ...], version: int, value: Value) -> None:
-        self.chain = chain
+    __slots__ = ("links", "version", "value")
+
+    def __init__(self, links: tuple[Any, ...], version: int, value: Value) -> None:
+        self.links = links
         self.version = version
         self.value = value
+
+    def chain(self) -> tuple[Any, ...]:
+        """(operator, attributes) of every step, from the storage on."""
+        steps: list[Any] = []
+        links: Any = self.links
+        while links is not None:
+            links, operator, attributes = links
+            steps.append((operator, attributes))
+        return tuple(reversed(steps))
 
 
 class Tensor:
@@ -61,7 +74,7 @@ class Tensor:
         if view is None:
             return self._storage.value
         if view.version != self._storage.version:
-            value = _apply_chain(self._storage.value, view.chain)
+            value = _apply_chain(self._storage.value, view.chain())
             view.value, view.version = value, self._storage.version
         return view.value
 
@@ -323,8 +336,8 @@ def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
 def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
     made = object.__new__(Tensor)
     made._storage = storage = base._storage
-    chain = base._view.chain if base._view is not None else ()
-    made._view = View((*chain, (operator, attributes)), storage.version, value)
+    before = None if base._view is None else base._view.links
+    made._view = View((before, operator, attributes), storage.version, value)
     return made
 
 
@@ -350,7 +363,7 @@ def _write_through(view: Tensor, new: Tensor) -> Tensor:
     assert view._view is not None
     base = object.__new__(Tensor)
     base._storage, base._view, base._grad = view._storage, None, None
-    result: Tensor = write_view(base, new, view._view.chain)
+    result: Tensor = write_view(base, new, view._view.chain())
     return result
 
 

@@ -68,6 +68,6 @@ def detached(source: Tensor) -> Tensor:
         return source.detach()
     seen = object.__new__(Tensor)
     seen._storage = source._storage
-    seen._view = View(((detach.operator, ()),), -1, source._storage.value)
+    seen._view = View((None, detach.operator, ()), -1, source._storage.value)
     seen._grad = None
     return seen

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, NewType
 
 from ..ir.operator import Operator, Parameter
-from ..record import call
+from ..record import OPERATOR_FILE, call
 from ..tensor import Tensor
 from .inplace import in_place, into
 
@@ -133,14 +133,15 @@ def operator(
     parameters = list(inspect.signature(definition).parameters.values())
     declared = tuple([Parameter(p.name, _role(p.annotation), p.default) for p in parameters])
     made = Operator(title, definition, declared, view=view, smooth=smooth)
-    # The name of this module: what users call is part of the package, not their own line.
     scope: dict[str, Any] = {
         "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,
     }  # fmt: skip
     for n, parameter in enumerate(parameters):
         scope[f"_default{n}"] = parameter.default
-    # As namedtuple does: the text has the parameters themselves, which a closure cannot have.
-    exec(_wrapper_source(definition.__name__, parameters, to is not None), scope)
+    source = _wrapper_source(definition.__name__, parameters, to is not None)
+    # As namedtuple does: the text has the parameters themselves, which a closure cannot have. The
+    # file name says that what users call is part of the package, not their own line.
+    exec(compile(source, f"{OPERATOR_FILE}{title}>", "exec"), scope)
     made_function = scope[definition.__name__]
     functools.update_wrapper(made_function, definition)
     del made_function.__wrapped__  # the signature is the wrapper's own
