@@ -410,7 +410,6 @@ def flush(reason: str) -> None:
     if not recorder.records:
         return
     statistics.note_flush(reason, len(recorder.records))
-    statistics.counters.recorded += len(recorder.records)
     wanted, writes = _live(recorder)
     if not wanted:
         recorder.reset()
@@ -424,24 +423,23 @@ def flush(reason: str) -> None:
     except BaseException:
         recorder.reset()
         raise
-    results = recorder.results
-    for position, (array, block, address) in zip(executable.outputs, outputs, strict=True):
+    results, leaves = recorder.results, recorder.leaves
+    for position, outcome in zip(executable.outputs, outputs, strict=True):
         value = results[position]
-        value.data, value.block, value.address, value.ready = array, block, address, True
+        value.data, value.block, value.address = outcome
+        value.ready = True
         # A known result no longer needs its history, unless a derivative may.
-        value.record, value.replaces = value.tape, None
+        value.record = value.tape
+        value.replaces = None
     for position, leaf in writes:
-        _overwrite(recorder.leaves[leaf], results[position])
+        old, new = leaves[leaf], results[position]
+        new.exposed = old.exposed
+        if new.block is old.block and new.data is old.data:  # what was in this memory is gone
+            old.ready = False
+            old.data = old.block = old.record = None
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
     recorder.reset()
-
-
-def _overwrite(old: Value, new: Value) -> None:
-    """The memory of `old` now holds `new`: what was there is gone."""
-    new.exposed = old.exposed
-    if new.block is old.block and new.data is old.data:
-        old.ready, old.data, old.block, old.record = False, None, None, None
 
 
 def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:

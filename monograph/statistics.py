@@ -29,5 +29,7 @@ recent: deque[tuple[str, int]] = deque(maxlen=32)  # (reason, records) of the la
 def note_flush(reason: str, records: int) -> None:
     """Count a flush and remember why it happened."""
     counters.flushes += 1
-    counters.peak_pending_nodes = max(counters.peak_pending_nodes, records)
+    counters.recorded += records
+    if records > counters.peak_pending_nodes:
+        counters.peak_pending_nodes = records
     recent.append((reason, records))

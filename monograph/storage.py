@@ -102,20 +102,21 @@ class Value:
 class Storage:
     """The place that a tensor and its views share."""
 
-    __slots__ = ("value", "version", "__weakref__")
+    __slots__ = ("value", "version", "reference", "__weakref__")
     value: Value
     version: int
+    reference: ref[Storage]  # to this storage, for the values that it comes to hold
 
     def __init__(self, value: Value) -> None:
         self.value = value
         self.version = 0
-        value.owner = ref(self)
+        self.reference = value.owner = ref(self)
 
     def write(self, value: Value) -> None:
         """Replace the contents: every tensor on this storage sees the new value."""
         old = self.value
         value.replaces = old if old.ready else old.replaces
-        value.owner = ref(self)
+        value.owner = self.reference
         self.value = value
         self.version += 1
 

@@ -10,7 +10,7 @@ from ..nn.parameter import replace_contents
 from ..ops.update import adam_update
 from ..record import call_values
 from ..tensor import Tensor
-from .optimizer import Group, Optimizer, live, number, zeros_of
+from .optimizer import Group, Optimizer, number, zeros_of
 
 
 class Adam(Optimizer):
@@ -21,6 +21,7 @@ class Adam(Optimizer):
     """
 
     decoupled = False
+    live_settings = (("lr",), ("betas", 0), ("betas", 1), ("eps",), ("weight_decay",))
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
@@ -73,7 +74,12 @@ class Adam(Optimizer):
         """The parameters by the step tensor that they share."""
         cohorts: dict[int, list[Tensor]] = {}
         for p in params:
-            cohorts.setdefault(id(self._state_of(p, group)["step"]), []).append(p)
+            held = self.state[p] or self._state_of(p, group)
+            together = cohorts.get(id(held["step"]))
+            if together is None:
+                cohorts[id(held["step"])] = [p]
+            else:
+                together.append(p)
         if len(params) < len(group["params"]):
             self._part_from_absent(group, params, cohorts)
         return list(cohorts.values())
@@ -99,13 +105,10 @@ class Adam(Optimizer):
         squares = [held["exp_avg_sq"] for held in states]
         step = states[0]["step"]
         count = len(params)
-        numbers = (
-            live(group, "lr"), live(group, "betas", 0), live(group, "betas", 1),
-            live(group, "eps"), live(group, "weight_decay"),
-        )  # fmt: skip
+        gradients = [p._grad for p in params]
         results = call_values(
             adam_update.operator,
-            (*params, *[p.grad for p in params], *means, *squares, step, *numbers),
+            (*params, *gradients, *means, *squares, step, *self._numbers(group)),
             (count, count, count, count, self.decoupled, bool(group["maximize"])),
         )
         replace_contents([*params, *means, *squares, step], results)

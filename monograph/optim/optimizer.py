@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import record
-from ..autograd.modes import enable_grad, no_grad
+from ..autograd.modes import enable_grad
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known
 from ..nn.state import LoadError, array_of
@@ -53,6 +53,9 @@ def number(value: Any, name: str) -> None:
 class Optimizer:
     """Base of all optimisers: subclasses write `_update` and, if they have state, `_new_state`."""
 
+    # Names of settings that are numbers, with a place where the setting is a tuple.
+    live_settings: tuple[tuple[Any, ...], ...] = ()
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError("params should be an iterable of tensors or dicts, got one tensor")
@@ -60,6 +63,7 @@ class Optimizer:
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
+        self._live: dict[int, tuple[record.Live, ...]] = {}  # by the id of a group
         listed = list(params)
         if not listed:
             raise ValueError("optimizer got an empty parameter list")
@@ -111,10 +115,18 @@ class Optimizer:
 
     def _state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """The state of a parameter, visible from now on."""
-        held = self.state[p]
+        held: dict[str, Any] = self.state[p]
         if not held:
             held.update(self._reserved.pop(p, {}) or self._new_state(p, group))
         return held
+
+    def _numbers(self, group: Group) -> tuple[record.Live, ...]:
+        """The settings of a group named in `live_settings`, each read again at every run."""
+        found = self._live.get(id(group))
+        if found is None or found[0].mapping is not group:
+            found = tuple([live(group, *setting) for setting in self.live_settings])
+            self._live[id(group)] = found
+        return found
 
     # --- stepping ---
 
@@ -124,12 +136,16 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        recorder = record.recorder()
+        before, recorder.grad = recorder.grad, False
+        try:
             for group in self.param_groups:
-                params = [p for p in group["params"] if p.grad is not None]
+                params = [p for p in group["params"] if p._grad is not None]
                 if params:
                     self._update(group, params)
-        if not record.recorder().hold:
+        finally:
+            recorder.grad = before
+        if not recorder.hold:
             record.flush("optimizer step")
         return loss
 
@@ -138,9 +154,9 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    p.grad = None
-                elif p.grad is not None:
-                    p.grad = p.grad.detach().zero_()
+                    p._grad = None
+                elif p._grad is not None:
+                    p._grad = p._grad.detach().zero_()
 
     # --- state ---
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..nn.parameter import replace_contents
 from ..ops.update import sgd_update
-from ..record import call_values
+from ..record import Live, call_values
 from ..tensor import Tensor
-from .optimizer import Group, Optimizer, live, number, zeros_of
+from .optimizer import Group, Optimizer, number, zeros_of
 
 
 class _FirstStep:
@@ -34,6 +34,8 @@ class SGD(Optimizer):
     [0.0]
     """
 
+    live_settings = (("lr",), ("momentum",), ("dampening",), ("weight_decay",))
+
     def __init__(
         self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
         weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
@@ -55,27 +57,25 @@ class SGD(Optimizer):
 
     def _update(self, group: Group, params: list[Tensor]) -> None:
         if not group["momentum"]:
-            self._record(group, params, group)
+            self._record(group, params, self._numbers(group))
             return
         fresh = [p for p in params if not self.state.get(p)] if group["dampening"] else []
-        going = [p for p in params if not any(p is q for q in fresh)]
+        going = [p for p in params if not any(p is q for q in fresh)] if fresh else params
         if going:
-            self._record(group, going, group)
+            self._record(group, going, self._numbers(group))
         if fresh:
             first = _FirstStep(group)
-            self._record(group, fresh, first)
+            lr, momentum, _, weight_decay = self._numbers(group)
+            numbers = (lr, momentum, Live(first, "dampening"), weight_decay)
+            self._record(group, fresh, numbers)
             first.over = True
 
-    def _record(self, group: Group, params: list[Tensor], dampening: Any) -> None:
+    def _record(self, group: Group, params: list[Tensor], numbers: tuple[Live, ...]) -> None:
         moving = group["momentum"] != 0
         buffers = [self._state_of(p, group)["momentum_buffer"] for p in params] if moving else []
-        numbers = (
-            live(group, "lr"), live(group, "momentum"), live(dampening, "dampening"),
-            live(group, "weight_decay"),
-        )  # fmt: skip
         results = call_values(
             sgd_update.operator,
-            (*params, *[p.grad for p in params], *buffers, *numbers),
+            (*params, *[p._grad for p in params], *buffers, *numbers),
             (len(params), len(params), len(buffers), bool(group["nesterov"]),
              bool(group["maximize"])),
         )  # fmt: skip
