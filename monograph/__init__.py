@@ -31,7 +31,7 @@ from .modes import eager, eval, synchronize
 from .ops import members
 from .ops.random import Generator
 from .stats import stats
-from .tensor import Parameter, Tensor, from_numpy, tensor
+from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor
 
 globals().update(members(""))
 

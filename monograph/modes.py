@@ -23,12 +23,13 @@ def eager() -> Iterator[None]:
     recorder = record.recorder()
     before = recorder.eager
     record.flush("eager")
-    recorder.eager = True
+    recorder.eager, recorder.urgent = True, "eager"
     try:
         yield
     finally:
         recorder.eager = before
         record.flush("eager")
+        recorder.urgent = "eager" if before else None
 
 
 def synchronize() -> None:

@@ -77,6 +77,7 @@ class Recorder:
     def __init__(self) -> None:
         self.grad = True
         self.eager = False
+        self.urgent: str | None = None  # why the next call must not stay pending
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
@@ -88,6 +89,8 @@ class Recorder:
     def reset(self) -> None:
         """Forget what was pending; the next recording starts."""
         self.epoch = next_epoch()
+        self.urgent = "eager" if self.eager else None
+        self.shared: set[int] = set()  # ids of values of which a part is among the leaves
         self.records: list[Record] = []
         self.results: list[Value] = []
         self.leaves: list[Value] = []
@@ -143,14 +146,24 @@ class _Unregistered:
 handle_class: Any = _Unregistered
 _wrap: Callable[..., Any] = lambda value: value  # noqa: E731
 _wrap_view: Callable[..., Any] = lambda value: value  # noqa: E731
+_part: Callable[..., Any] = lambda *given: None  # noqa: E731
+_settled: Callable[..., Any] = lambda given, value: value  # noqa: E731
 
 
 def register_handle(
-    handle: type, wrap: Callable[[Value], Any], wrap_view: Callable[..., Any]
+    handle: type,
+    wrap: Callable[[Value], Any],
+    wrap_view: Callable[..., Any],
+    part: Callable[..., Any],
+    settled: Callable[..., Any],
 ) -> None:
-    """The frontend's Tensor class, and how to make one of a Value, or of a view of another."""
-    global handle_class, _wrap, _wrap_view
-    handle_class, _wrap, _wrap_view = handle, wrap, wrap_view
+    """The frontend's Tensor class, and how it makes one of a Value, or of a view of another.
+
+    `part` makes a view that lies in one piece of known memory, if it does, so that nothing needs
+    to be recorded. `settled` gives the value to use of a tensor whose memory the user may change.
+    """
+    global handle_class, _wrap, _wrap_view, _part, _settled
+    handle_class, _wrap, _wrap_view, _part, _settled = handle, wrap, wrap_view, part, settled
 
 
 _signatures: dict[tuple[Any, ...], Signature] = {}
@@ -158,6 +171,10 @@ _signatures: dict[tuple[Any, ...], Signature] = {}
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
+    if operator.view:
+        piece = _part(inputs[0], operator, attributes)
+        if piece is not None:
+            return piece
     outputs = call_values(operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
@@ -168,8 +185,8 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     else:
         result = tuple([_wrap(value) for value in outputs])
     recorder = _local.recorder
-    if recorder.eager or len(recorder.records) >= PENDING_LIMIT:
-        flush("eager" if recorder.eager else "many pending operators")
+    if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
+        flush(recorder.urgent or "many pending operators")
     return result
 
 
@@ -183,7 +200,10 @@ def call_values(
     for given in inputs:
         kind = given.__class__
         if isinstance(given, handle_class):
-            value = given._storage.value if given._view is None else given._value()
+            held = given._storage.value
+            value = held if given._view is None else given._value()
+            if held.exposed:
+                value = _settled(given, value)
             key.append(value.meta)
             values.append(value)
             if value.requires_grad:
@@ -290,6 +310,8 @@ def _enter(recorder: Recorder, value: Value) -> None:
             )
         _record_again(recorder, value)
         return
+    if value.part_of is not None:
+        recorder.shared.add(id(value.part_of))
     recorder.leaves.append(value)
     value.epoch = recorder.epoch
     value.position = -len(recorder.leaves)
@@ -475,7 +497,9 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
             continue
         wanted.append(value.position)
         old = value.replaces
-        if old is not None and old.epoch == epoch and old.position < 0 and old.ready:
+        if old is None or id(old) in recorder.shared:
+            continue  # a part of the old contents is read: where, no plan knows
+        if old.epoch == epoch and old.position < 0 and old.ready:
             writes.append((value.position, -old.position - 1))
     return tuple(wanted), tuple(writes)
 

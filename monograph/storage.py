@@ -59,12 +59,13 @@ class Value:
     # Slots, all of them set at once: reading a default from the class would cost more, each time.
     __slots__ = (
         "meta", "record", "index", "epoch", "position", "ready", "data", "block", "address",
-        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "__weakref__",
+        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "part_of", "__weakref__",
     )  # fmt: skip
     tape: Any
     owner: ref[Storage] | None
     leaf: ref[Any] | None
     replaces: Value | None
+    part_of: Value | None  # the value whose memory this one lies within
     data: np.ndarray | None
     block: Any
 
@@ -81,7 +82,7 @@ class Value:
         self.address = 0
         self.exposed = False  # whether a NumPy array of the user's shares the memory
         self.requires_grad = False
-        self.tape = self.leaf = self.owner = self.replaces = None
+        self.tape = self.leaf = self.owner = self.replaces = self.part_of = None
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
@@ -102,14 +103,16 @@ class Value:
 class Storage:
     """The place that a tensor and its views share."""
 
-    __slots__ = ("value", "version", "reference", "__weakref__")
+    __slots__ = ("value", "version", "strides", "reference", "__weakref__")
     value: Value
     version: int
+    strides: tuple[int, ...] | None  # as users see them, where they are not the contiguous ones
     reference: ref[Storage]  # to this storage, for the values that it comes to hold
 
     def __init__(self, value: Value) -> None:
         self.value = value
         self.version = 0
+        self.strides = None
         self.reference = value.owner = ref(self)
 
     def write(self, value: Value) -> None:

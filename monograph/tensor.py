@@ -13,7 +13,8 @@ from weakref import ref
 
 import numpy as np
 
-from . import errors, record
+from . import errors, record, sharing
+from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
 from .ir.dtypes import DType
 from .storage import Storage, Value, concrete, meta_of
@@ -105,6 +106,58 @@ class Tensor:
     def numel(self) -> int:
         """The number of elements."""
         return self._value().meta.size
+
+    # --- where its elements lie ---
+
+    def _geometry(self) -> Geometry:
+        storage = self._storage
+        if self._view is None:
+            shape = storage.value.meta.shape
+            return Geometry(shape, storage.strides or contiguous(shape), 0)
+        found = geometry_of(storage.value.meta, storage.strides, self._view.chain())
+        assert found is not None, "a view whose places are no strides"
+        return found
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of the storage lie between neighbours: along each axis, or one."""
+        strides = self._geometry().strides
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the first element lies."""
+        return self._geometry().offset
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements follow each other in the storage, last axis first."""
+        if str(memory_format).endswith(("channels_last", "channels_last_3d")):
+            return self._geometry().is_channels_last
+        if self._view is None and self._storage.strides is None:
+            return True
+        return self._geometry().is_contiguous
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element; the value is computed for it."""
+        record.read(self._storage)
+        return self._storage.value.locate() + self.storage_offset() * self.itemsize
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    def _is_view(self) -> bool:
+        return self._view is not None
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a float."""
@@ -201,6 +254,11 @@ class Tensor:
                 "operation; write within no_grad()"
             )
         if self._view is not None:
+            if self._geometry().overlaps:
+                raise errors.OperandError(
+                    "more than one element of the tensor that is written to refers to a single "
+                    "memory location (it was expanded); clone() it before writing in place"
+                )
             new = _write_through(self, new)
         elif not fresh or new._view is not None:
             new = new.clone()  # type: ignore[attr-defined]
@@ -208,21 +266,52 @@ class Tensor:
         old = self._storage.value
         if old.requires_grad and old.tape is None:
             value.requires_grad, value.leaf, value.tape = True, old.leaf, None
+        if old.exposed and sharing.is_shared(old):
+            value = _written_at_once(self._storage, value)
         self._storage.write(value)
         return self
 
     # --- reading ---
 
-    def numpy(self) -> np.ndarray:
-        """The contents as a NumPy array."""
+    def _array(self) -> np.ndarray:
+        """The contents, on the storage's own memory; not to be given to users."""
+        base = record.read(self._storage)
         if self._view is None:
-            array = record.read(self._storage)
-            self._storage.value.exposed = True
-            return array
-        return record.read(Storage(self._value()))
+            return base
+        # Strides within the array, which lies in the order of the axes.
+        found = geometry_of(self._storage.value.meta, None, self._view.chain())
+        assert found is not None
+        line = base.reshape(-1)[found.offset :]
+        steps = [s * base.itemsize for s in found.strides]
+        return np.lib.stride_tricks.as_strided(line, found.shape, steps)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The contents as a NumPy array on the same memory: a change of one is seen in the other.
+
+        >>> import monograph as mg
+        >>> x = mg.zeros(2)
+        >>> x.numpy()[0] = 7.0
+        >>> x
+        tensor([7., 0.])
+        """
+        if self.requires_grad and not force:
+            raise errors.GradientError(
+                "can't call numpy() on a tensor that requires grad; use detach().numpy()"
+            )
+        array = self._array()
+        self._storage.value.exposed = True
+        return array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            return self.numpy()
         return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # DLPack's number for the CPU
 
     def item(self) -> bool | int | float:
         """The number in a tensor of one element."""
@@ -230,12 +319,12 @@ class Tensor:
             raise errors.OperandError(
                 f"item() needs a tensor of one element, this one has {self.numel()}"
             )
-        result: bool | int | float = self.numpy().reshape(()).item()
+        result: bool | int | float = self._array().reshape(()).item()
         return result
 
     def tolist(self) -> Any:
         """Nested lists of numbers."""
-        return self.numpy().tolist()
+        return self._array().tolist()
 
     def __float__(self) -> float:
         return float(self.item())
@@ -258,7 +347,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         with np.printoptions(precision=4, threshold=1000):
-            text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
+            text = np.array2string(self._array(), separator=", ", prefix="tensor(")
         notes = "" if self.dtype in _PLAIN else f", dtype={self.dtype!r}"
         if self.requires_grad:
             notes += ", requires_grad=True"
@@ -274,7 +363,7 @@ class Tensor:
         return made
 
     def __reduce__(self) -> Any:
-        return _restore, (type(self), self.numpy().copy(), self.requires_grad)
+        return _restore, (type(self), self._array().copy(), self.requires_grad)
 
 
 _PLAIN = (dtypes.float32, dtypes.int64, dtypes.bool_)
@@ -301,7 +390,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         source = data if isinstance(data, Tensor) else tensor([] if data is None else data)
-        return _restore(cls, source.numpy().copy(), requires_grad)  # type: ignore[return-value]
+        return _restore(cls, source._array().copy(), requires_grad)  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
@@ -315,7 +404,7 @@ def _alias(value: Value) -> Value:
 
 
 def _copy_of(source: Tensor) -> Tensor:
-    return _restore(type(source), source.numpy().copy(), source.requires_grad and source.is_leaf)
+    return _restore(type(source), source._array().copy(), source.requires_grad and source.is_leaf)
 
 
 def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
@@ -340,7 +429,63 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
     return made
 
 
-record.register_handle(Tensor, from_value, _view_of)
+def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor | None:
+    """The view as data, if it is one piece of memory that is known already.
+
+    A slice of the data, `x[i : i + 64]`, then is a leaf like any other: where it begins is no part
+    of the program.
+    """
+    if not isinstance(base, Tensor):
+        return None
+    storage = base._storage
+    whole = storage.value
+    if not whole.ready or whole.requires_grad or whole.exposed or storage.strides is not None:
+        return None
+    if base.requires_grad or record.recorder().hold:  # a replay reads the storage of its day
+        return None
+    before = None if base._view is None else base._view.links
+    view = View((before, operator, attributes), storage.version, whole)
+    try:
+        found = geometry_of(whole.meta, None, view.chain())
+    except (ValueError, TypeError, IndexError):
+        return None  # the call says what is wrong, in its own words
+    if found is None or not found.is_contiguous:
+        return None
+    size = found.size
+    value = Value(meta_of(found.shape, whole.meta.dtype))
+    value.data = whole.array().reshape(-1)[found.offset : found.offset + size].reshape(found.shape)
+    value.ready, value.part_of = True, whole
+    view.value = value
+    made = object.__new__(Tensor)
+    made._storage, made._view = storage, view
+    return made
+
+
+def _settled(given: Tensor, value: Value) -> Value:
+    """What to record of a tensor whose memory the user may change: see `sharing.py`."""
+    whole = given._storage.value
+    if not sharing.is_shared(whole):
+        return value
+    if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
+        recorder = record.recorder()
+        recorder.urgent = recorder.urgent or "memory shared with NumPy"
+        return value
+    return sharing.snapshot(given._array(), value)
+
+
+def _written_at_once(storage: Storage, value: Value) -> Value:
+    """The value in the memory that the user's arrays see; the old contents are gone."""
+    old = storage.value
+    fresh = concrete(old.array(), value.meta)
+    contents = record.read(Storage(value))
+    np.copyto(old.array(), contents)
+    fresh.block, fresh.exposed = old.block, True
+    fresh.requires_grad, fresh.leaf, fresh.tape = value.requires_grad, value.leaf, value.tape
+    old.ready, old.data, old.block = False, None, None
+    return fresh
+
+
+record.register_handle(Tensor, from_value, _view_of, _part_of, _settled)
 
 
 def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
@@ -369,7 +514,7 @@ def _write_through(view: Tensor, new: Tensor) -> Tensor:
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """A C-contiguous array of data, floats becoming float32 unless they are NumPy's own."""
     if isinstance(data, Tensor):
-        data = data.numpy()
+        data = data._array()
     given = isinstance(data, (np.ndarray, np.generic))
     array = np.asarray(data)
     if dtype is None and not given and array.dtype == np.float64:
@@ -389,16 +534,32 @@ def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False) -
     return _restore(Tensor, as_array(data, dtype), requires_grad)
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor on the memory of `array`.
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor on the memory of an array: a change of one is seen in the other.
 
     >>> import numpy as np, monograph as mg
     >>> mg.from_numpy(np.ones(2)).dtype
     monograph.float64
     """
-    made = adopt(array)
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray, got {type(ndarray).__name__}")
+    if ndarray.flags.c_contiguous:
+        made = adopt(ndarray)
+    else:
+        line, strides, offset = sharing.flat_of(ndarray)
+        made = adopt(line).as_strided(ndarray.shape, strides, offset)
     made._storage.value.exposed = True  # the user may change the array at any time
     return made
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor on the memory of any object that speaks DLPack.
+
+    >>> import numpy as np, monograph as mg
+    >>> mg.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    return from_numpy(np.from_dlpack(source))
 
 
 def adopt(array: np.ndarray) -> Tensor:

@@ -41,7 +41,7 @@ class Embedding(Module):
         """Draw new rows; the padding row is zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            rows = self.weight.numpy().copy()
+            rows = self.weight._array().copy()
             rows[self.padding_idx] = 0
             fill_from_array(self.weight, rows)
 

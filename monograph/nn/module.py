@@ -347,7 +347,7 @@ class Module:
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
         for tensor in tensors:
             if tensor.is_floating_point() and tensor.dtype is not dtype:
-                fill_from_array(tensor, tensor.numpy(), dtype)
+                fill_from_array(tensor, tensor._array(), dtype)
         return self
 
     def float(self: Self) -> Self:

@@ -32,7 +32,7 @@ class IncompatibleKeys(NamedTuple):
 
 def array_of(value: Any) -> np.ndarray:
     """The contents of a tensor, an array, or anything that NumPy can read."""
-    return value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+    return value._array() if isinstance(value, Tensor) else np.asarray(value)
 
 
 def load(

@@ -11,7 +11,8 @@ from ..transform.derivative import vjp
 from .define import Scalar, Tensors, operator
 
 
-def _axis(x: Any, dim: int, extra: int = 0) -> int:
+def axis_of(x: Any, dim: int, extra: int = 0) -> int:
+    """The axis that dim names, which may count from the end."""
     rank = x.ndim + extra
     if not -max(rank, 1) <= dim < max(rank, 1):
         raise IndexError(f"dimension {dim} is out of range for a tensor of {x.ndim} dimensions")
@@ -38,10 +39,29 @@ def reshape_to(x: Tensor, shape: tuple[int, ...]) -> Any:
     return build.reshape(x, resolve_shape(x.size, shape))
 
 
+@operator(to=None, name="reshape", method=False)
+def reshape_copy(x: Tensor, shape: tuple[int, ...]) -> Any:
+    """The same elements in another shape, on a storage of their own."""
+    return build.reshape(x, resolve_shape(x.size, shape))
+
+
+@operator(to=None, name="as_strided", method=False, view=True)
+def strided(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """Element i is element offset + Σ stride[k] · i[k] of the line x."""
+    if len(size) != len(stride):
+        raise ValueError(f"size {list(size)} and stride {list(stride)} differ in length")
+    if min((*size, *stride, offset), default=0) < 0:
+        raise ValueError("as_strided takes no negative sizes, strides or offsets")
+    reach = offset + sum([s * (n - 1) for s, n in zip(stride, size, strict=True)])
+    if 0 not in size and reach >= x.shape[0]:
+        raise ValueError(f"size {list(size)} and stride {list(stride)} reach beyond the storage")
+    return build.reindex(x, size, [index.flatten(coordinates(size), stride, offset)])
+
+
 @operator(to=None, name="permute", method=False, view=True)
 def permute_to(x: Tensor, dims: tuple[int, ...]) -> Any:
     """Axes in another order."""
-    order = [_axis(x, d) for d in dims]
+    order = [axis_of(x, d) for d in dims]
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"dims {list(dims)} are no permutation of {x.ndim} axes")
     return build.permute(x, order)
@@ -51,7 +71,7 @@ def permute_to(x: Tensor, dims: tuple[int, ...]) -> Any:
 def transpose(x: Tensor, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
     order = list(range(x.ndim))
-    a, b = _axis(x, dim0), _axis(x, dim1)
+    a, b = axis_of(x, dim0), axis_of(x, dim1)
     if x.ndim == 0:
         return x
     order[a], order[b] = order[b], order[a]
@@ -61,7 +81,7 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Any:
 @operator(view=True)
 def unsqueeze(x: Tensor, dim: int) -> Any:
     """A new axis of size 1 at dim."""
-    return build.expand_dims(x, [_axis(x, dim, 1)])
+    return build.expand_dims(x, [axis_of(x, dim, 1)])
 
 
 @operator(view=True)
@@ -70,7 +90,7 @@ def squeeze(x: Tensor, dim: Any = None) -> Any:
     if dim is None:
         gone = set(range(x.ndim))
     else:
-        gone = {_axis(x, d) for d in ((dim,) if isinstance(dim, int) else dim)}
+        gone = {axis_of(x, d) for d in ((dim,) if isinstance(dim, int) else dim)}
     return build.reshape(x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)]))
 
 
@@ -85,21 +105,9 @@ def expand_to(x: Tensor, shape: tuple[int, ...]) -> Any:
 
 
 @operator(view=True)
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes start_dim … end_dim as one."""
-    if x.ndim == 0:
-        return build.reshape(x, (1,))
-    first, last = _axis(x, start_dim), _axis(x, end_dim)
-    middle = 1
-    for extent in x.shape[first : last + 1]:
-        middle *= extent
-    return build.reshape(x, (*x.shape[:first], middle, *x.shape[last + 1 :]))
-
-
-@operator(view=True)
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Any:
     """`length` places along dim from `start`, which may count from the end."""
-    k = _axis(x, dim)
+    k = axis_of(x, dim)
     extent = x.shape[k] if x.ndim else 0
     first = start + extent if start < 0 else start
     if length < 0 or not 0 <= first <= extent - length:
@@ -142,7 +150,7 @@ def flip_axes(x: Tensor, dims: tuple[int, ...]) -> Any:
     """The order of elements along dims reversed."""
     where: list[Any] = list(coordinates(x.shape))
     for d in dims:
-        k = _axis(x, d)
+        k = axis_of(x, d)
         where[k] = x.shape[k] - 1 - where[k]
     return build.reindex(x, x.shape, where)
 
@@ -153,7 +161,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Any:
     if not tensors:
         raise ValueError("cat needs at least one tensor")
     common = build.common_dtype(tensors)
-    k = _axis(tensors[0], dim)
+    k = axis_of(tensors[0], dim)
     total = 0
     for t in tensors:
         others = [e for n, e in enumerate(t.shape) if n != k]

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
+from ..geometry import geometry_of
+from ..ir.dtypes import DType
 from ..tensor import Tensor
-from . import shape
+from . import math, shape
 from .define import function
 
 
@@ -19,10 +21,99 @@ def sizes_of(args: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple([int(a) for a in first])
 
 
+def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
+    """Whether x in that shape can share its storage."""
+    if not isinstance(x, Tensor):
+        return True  # a node: it has no storage
+    storage = x._storage
+    if x._view is None and storage.strides is None:
+        return True
+    chain = x._view.chain() if x._view is not None else ()
+    step = (shape.reshape_to.operator, (shape.resolve_shape(x.numel(), sizes),))
+    return geometry_of(storage.value.meta, storage.strides, (*chain, step)) is not None
+
+
 @function(method=True)
 def reshape(input: Tensor, *shape_: Any) -> Tensor:
-    """The same elements in another shape; one extent may be -1."""
-    return shape.reshape_to(input, sizes_of(shape_))
+    """The same elements in another shape; one extent may be -1. A view where that is possible.
+
+    >>> import monograph as mg
+    >>> mg.arange(6).reshape(2, -1).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    sizes = sizes_of(shape_)
+    try:
+        fits = _fits(input, sizes)
+    except ValueError:
+        fits = True  # the call says what is wrong
+    return shape.reshape_to(input, sizes) if fits else shape.reshape_copy(input, sizes)
+
+
+@function(to=None, method=True)
+def view(input: Tensor, *shape_: Any) -> Tensor:
+    """The same storage in another shape; refused where only a copy could have it."""
+    if len(shape_) == 1 and isinstance(shape_[0], DType):
+        return shape.view_dtype(input, shape_[0])
+    sizes = sizes_of(shape_)
+    try:
+        fits = _fits(input, sizes)
+    except ValueError:
+        fits = True
+    if not fits:
+        raise errors.OperandError(
+            f"view size {list(sizes)} is not compatible with the tensor's size "
+            f"{list(input.shape)} and stride {list(input.stride())}: at least one axis spans two "
+            "that do not follow each other in memory; use reshape()"
+        )
+    return shape.reshape_to(input, sizes)
+
+
+@function(method=True)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes start_dim … end_dim as one."""
+    rank = input.ndim
+    if rank == 0:
+        return reshape(input, 1)
+    first, last = shape.axis_of(input, start_dim), shape.axis_of(input, end_dim)
+    if first > last:
+        raise errors.OperandError("flatten: start_dim comes after end_dim")
+    middle = 1
+    for extent in input.shape[first : last + 1]:
+        middle *= extent
+    return reshape(input, *input.shape[:first], middle, *input.shape[last + 1 :])
+
+
+@function(method=True)
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one axis."""
+    return reshape(input, -1)
+
+
+@function(to=None, name="contiguous", method=True)
+def contiguous_tensor(input: Tensor, memory_format: Any = None) -> Tensor:
+    """x itself if its elements follow each other in memory, else a copy where they do."""
+    if input.is_contiguous(memory_format):
+        return input
+    return math.clone(input)
+
+
+@function(method=True)
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view on the storage of x, of any size, strides and offset.
+
+    >>> import monograph as mg
+    >>> mg.arange(6).as_strided((2, 3), (1, 2)).tolist()
+    [[0, 2, 4], [1, 3, 5]]
+    """
+    storage = input._storage
+    base = object.__new__(Tensor)
+    base._storage = storage
+    if storage.strides is not None:
+        order = sorted(range(base.ndim), key=lambda k: -storage.strides[k])
+        base = shape.permute_to(base, tuple(order))
+    line = shape.reshape_to(base, (-1,))
+    offset = input.storage_offset() if storage_offset is None else int(storage_offset)
+    return shape.strided(line, sizes_of((size,)), sizes_of((stride,)), offset)
 
 
 @function(method=True)
@@ -104,7 +195,5 @@ def t(input: Tensor) -> Tensor:
     return shape.transpose(input, 0, -1)
 
 
-Tensor.view = reshape  # type: ignore[attr-defined]
-Tensor.contiguous = lambda x: x  # type: ignore[attr-defined]
 Tensor.T = property(lambda x: permute(x, *reversed(range(x.ndim))))  # type: ignore[attr-defined]
 Tensor.mT = property(lambda x: shape.transpose(x, -1, -2))  # type: ignore[attr-defined]

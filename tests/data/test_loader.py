@@ -206,4 +206,4 @@ def test_batches_are_tensors():
         pytest.skip("tensors are not built yet")
     batch = collate.default_collate([(np.float32(1), 2), (np.float32(3), 4)])
     assert all(isinstance(part, mg.Tensor) for part in batch)
-    assert batch[1].numpy().tolist() == [2, 4]
+    assert batch[1].detach().numpy().tolist() == [2, 4]

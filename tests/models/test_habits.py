@@ -51,7 +51,7 @@ def train_tied(framework, no_grad):
             model.mix.bias[1:3] = 0.25
         losses.append(loss.item())
     weights = [p.detach().numpy() for p in model.parameters()]
-    return list(model.state_dict()), losses, weights, [held.numpy() for held in average]
+    return list(model.state_dict()), losses, weights, [held.detach().numpy() for held in average]
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
@@ -69,13 +69,13 @@ def test_reading_between_forward_and_backward():
     layer = mg.nn.Linear(3, 2)
     x = mg.tensor([[1.0, 2.0, 3.0]])
     hidden = layer(x).tanh()
-    hidden.numpy()  # computes it: what follows starts from data
+    hidden.detach().numpy()  # computes it: what follows starts from data
     (hidden * hidden).sum().backward()
-    read = layer.weight.grad.numpy().copy()
+    read = layer.weight.grad.detach().numpy().copy()
     layer.zero_grad()
     hidden = layer(x).tanh()
     (hidden * hidden).sum().backward()
-    np.testing.assert_allclose(read, layer.weight.grad.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(read, layer.weight.grad.detach().numpy(), rtol=1e-6)
     assert np.abs(read).max() > 0
 
 

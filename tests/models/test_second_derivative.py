@@ -23,7 +23,9 @@ def test_gradient_penalty_of_the_cnn():
     torch.manual_seed(0)
     theirs = networks.cnn(torch.nn, torch.nn.functional, channels=(2, 3)).double()
     ours = networks.cnn(mg.nn, mg.nn.functional, channels=(2, 3)).double()
-    ours.load_state_dict({name: t.numpy().copy() for name, t in theirs.state_dict().items()})
+    ours.load_state_dict(
+        {name: t.detach().numpy().copy() for name, t in theirs.state_dict().items()}
+    )
 
     logits = theirs(torch.from_numpy(x))
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y))
@@ -37,5 +39,9 @@ def test_gradient_penalty_of_the_cnn():
         np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-9)
         for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
             np.testing.assert_allclose(
-                p.grad.numpy(), q.grad.numpy(), rtol=1e-7, atol=1e-10, err_msg=name
+                p.grad.detach().numpy(),
+                q.grad.detach().numpy(),
+                rtol=1e-7,
+                atol=1e-10,
+                err_msg=name,
             )

@@ -16,11 +16,11 @@ def moments(name, *args, **kwargs):
     """(mean, spread, lowest, highest) of a large tensor filled by both frameworks."""
     torch.manual_seed(0)
     mg.manual_seed(0)
-    theirs = getattr(torch.nn.init, name)(torch.empty(*SHAPE), *args, **kwargs).numpy()
+    theirs = getattr(torch.nn.init, name)(torch.empty(*SHAPE), *args, **kwargs).detach().numpy()
     made = nn.Parameter(np.zeros(SHAPE, np.float32))
     filled = getattr(nn.init, name)(made, *args, **kwargs)
     assert filled is made and made.requires_grad and made.is_leaf
-    return [(a.mean(), a.std(), a.min(), a.max()) for a in (made.numpy(), theirs)]
+    return [(a.mean(), a.std(), a.min(), a.max()) for a in (made.detach().numpy(), theirs)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,12 @@ def test_distribution(name, args, kwargs):
 @pytest.mark.parametrize("gain", [1.0, 2.0])
 @pytest.mark.parametrize("shape", [(4, 9), (9, 4), (5, 2, 3)])
 def test_orthogonal(shape, gain):
-    w = nn.init.orthogonal_(nn.Parameter(np.zeros(shape)), gain).numpy().reshape(shape[0], -1)
+    w = (
+        nn.init.orthogonal_(nn.Parameter(np.zeros(shape)), gain)
+        .detach()
+        .numpy()
+        .reshape(shape[0], -1)
+    )
     product = w @ w.T if w.shape[0] <= w.shape[1] else w.T @ w
     np.testing.assert_allclose(product, gain**2 * np.eye(len(product)), atol=1e-10)
 
@@ -97,7 +102,7 @@ def test_defaults_of_layers(name, args):
     for (key, found), (_, wanted) in zip(
         ours.state_dict().items(), theirs.state_dict().items(), strict=True
     ):
-        a, b = found.numpy(), wanted.numpy()
+        a, b = found.detach().numpy(), wanted.detach().numpy()
         assert a.dtype == b.dtype
         assert abs(a.mean() - b.mean()) < 0.2 * max(b.std(), 1e-6), key
         assert abs(a.std() - b.std()) < 0.15 * max(b.std(), 1e-6), key
@@ -108,7 +113,7 @@ def test_defaults_of_layers(name, args):
 def test_seeds_decide():
     def weights(seed):
         mg.manual_seed(seed)
-        return nn.Linear(4, 4).weight.numpy()
+        return nn.Linear(4, 4).weight.detach().numpy()
 
     np.testing.assert_array_equal(weights(3), weights(3))
     assert (weights(3) != weights(4)).any()

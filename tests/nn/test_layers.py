@@ -111,7 +111,7 @@ def pair(case):
     for p in theirs.parameters():
         torch.nn.init.normal_(p)
     ours = getattr(mg.nn, name)(*args, **kwargs).double()
-    ours.load_state_dict({key: t.numpy().copy() for key, t in theirs.state_dict().items()})
+    ours.load_state_dict({key: t.detach().numpy().copy() for key, t in theirs.state_dict().items()})
     return theirs, ours
 
 
@@ -126,7 +126,7 @@ def call(layer, inputs, make):
 
 def close(found, wanted, what=""):
     wanted = wanted.detach().numpy()
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-7, atol=1e-10, err_msg=what)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-7, atol=1e-10, err_msg=what)
 
 
 @pytest.mark.parametrize("case", LAYERS, ids=title)
@@ -202,7 +202,7 @@ def test_in_place_activations_write_over_their_input(name):
         hidden = leaf * 2.0
         out = getattr(nn, name)(inplace=True)(hidden)
         (hidden * out).sum().backward()
-        results.append((hidden.detach().numpy(), leaf.grad.numpy()))
+        results.append((hidden.detach().numpy(), leaf.grad.detach().numpy()))
     for wanted, found in zip(*results, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
@@ -243,4 +243,4 @@ def test_no_gradient_passes_through_running_statistics():
     layer.eval()
     z = mg.tensor(normal(4, 2).astype(np.float32), requires_grad=True)
     (layer(z).sum() + x.sum()).backward()  # in one recording with the batch's statistics
-    assert x.grad.numpy().tolist() == np.ones((4, 2)).tolist()
+    assert x.grad.detach().numpy().tolist() == np.ones((4, 2)).tolist()

@@ -97,25 +97,25 @@ def test_reading_a_state_dict_leaves_nothing_pending(ours):
 
 
 def test_load_state_dict(ours, theirs):
-    state = {name: t.numpy().copy() for name, t in theirs.state_dict().items()}
+    state = {name: t.detach().numpy().copy() for name, t in theirs.state_dict().items()}
     assert repr(ours.load_state_dict(state)) == "<All keys matched successfully>"
     for name, t in ours.state_dict().items():
-        np.testing.assert_array_equal(t.numpy(), state[name])
+        np.testing.assert_array_equal(t.detach().numpy(), state[name])
     assert all(p.requires_grad and p.is_leaf for p in ours.parameters())
     other = tree(nn, mg.tensor)
     other.load_state_dict(ours.state_dict())
     x = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
     ours.eval(), theirs.eval(), other.eval()
     wanted = theirs(torch.from_numpy(x)).detach().numpy()
-    np.testing.assert_allclose(ours(mg.tensor(x)).numpy(), wanted, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(other(mg.tensor(x)).numpy(), wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours(mg.tensor(x)).detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(other(mg.tensor(x)).detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_load_is_a_copy(ours):
     other = tree(nn, mg.tensor)
     other.load_state_dict(ours.state_dict())
     nn.init.zeros_(ours.heads["a"].weight)
-    assert np.abs(other.heads["a"].weight.numpy()).sum() > 0
+    assert np.abs(other.heads["a"].weight.detach().numpy()).sum() > 0
 
 
 def test_loaded_parameters_are_trained_on():
@@ -136,17 +136,17 @@ def test_errors_of_load_state_dict():
         layer.load_state_dict({**good, "bias": np.zeros(2)}, strict=False)
     found = layer.load_state_dict({"weight": np.ones((3, 2)), "x": 1}, strict=False)
     assert found.missing_keys == ["bias"] and found.unexpected_keys == ["x"]
-    assert layer.weight.numpy().sum() == 6
+    assert layer.weight.detach().numpy().sum() == 6
     with pytest.raises(TypeError):
         layer.load_state_dict([1])
 
 
 def test_nothing_is_loaded_when_something_does_not_fit():
     layer = nn.Linear(2, 3)
-    before = layer.weight.numpy().copy()
+    before = layer.weight.detach().numpy().copy()
     with pytest.raises(LoadError):
         layer.load_state_dict({"weight": np.zeros((3, 2)), "bias": np.zeros(2)})
-    np.testing.assert_array_equal(layer.weight.numpy(), before)
+    np.testing.assert_array_equal(layer.weight.detach().numpy(), before)
 
 
 def test_repr(ours, theirs):
@@ -167,7 +167,7 @@ def test_zero_grad(ours):
     ours(mg.ones(4, 3)).sum().backward()
     assert all(p.grad is not None for p in ours.parameters())
     ours.zero_grad(set_to_none=False)
-    assert all(p.grad.numpy().sum() == 0 for p in ours.parameters())
+    assert all(p.grad.detach().numpy().sum() == 0 for p in ours.parameters())
     ours.zero_grad()
     assert all(p.grad is None for p in ours.parameters())
 
@@ -265,13 +265,13 @@ def test_hooks():
 def test_deepcopy_and_pickle(ours):
     ours.eval()
     x = mg.ones(2, 3)
-    wanted = ours(x).numpy()
+    wanted = ours(x).detach().numpy()
     for twin in (copy.deepcopy(ours.blocks), pickle.loads(pickle.dumps(nn.Linear(2, 2)))):
         assert all(p.requires_grad and p.is_leaf for p in twin.parameters())
     twin = copy.deepcopy(ours)
     assert twin.shared is twin.blocks[0].linear
     nn.init.zeros_(twin.heads["a"].weight)
-    np.testing.assert_array_equal(ours(x).numpy(), wanted)
+    np.testing.assert_array_equal(ours(x).detach().numpy(), wanted)
 
 
 def test_containers_behave_as_pytorchs():

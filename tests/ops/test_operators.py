@@ -98,7 +98,7 @@ def dtype_name(tensor):
 def values(tensor):
     if isinstance(tensor, torch.Tensor):
         return tensor.numpy(force=True)
-    return tensor.numpy()
+    return tensor.detach().numpy()
 
 
 def check(made, expected, tolerance, where):

@@ -53,7 +53,7 @@ def set_gradients(ours, theirs, step, without=()):
 
 def same(ours, theirs, rtol=1e-10):
     for p, q in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(p.numpy(), q.detach().numpy(), rtol=rtol, atol=1e-12)
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=rtol, atol=1e-12)
 
 
 def same_state(ours, theirs):
@@ -64,7 +64,9 @@ def same_state(ours, theirs):
         for name, value in held.items():
             mine = found["state"][n][name]
             assert mine.dtype.name == str(value.dtype).removeprefix("torch.")
-            np.testing.assert_allclose(mine.numpy(), value.numpy(), rtol=1e-10, err_msg=name)
+            np.testing.assert_allclose(
+                mine.detach().numpy(), value.detach().numpy(), rtol=1e-10, err_msg=name
+            )
     for own, given in zip(found["param_groups"], wanted["param_groups"], strict=True):
         assert own["params"] == given["params"]
         assert all(own[name] == given[name] for name in own)
@@ -186,12 +188,12 @@ def test_state_has_its_memory_from_construction():
     ours, theirs = parameters()
     made = optim.Adam(ours)
     reserved = made._reserved[ours[0]]["exp_avg"]
-    address = reserved.numpy().ctypes.data
+    address = reserved.detach().numpy().ctypes.data
     set_gradients(ours, theirs, 0)
     assert ours[0] not in made.state
     made.step()
     assert made.state[ours[0]]["exp_avg"] is reserved
-    assert reserved.numpy().ctypes.data == address
+    assert reserved.detach().numpy().ctypes.data == address
 
 
 def test_zero_grad_and_closure():
@@ -204,12 +206,12 @@ def test_zero_grad_and_closure():
         loss.backward()
         return loss
 
-    before = (p.numpy() ** 2).sum()
+    before = (p.detach().numpy() ** 2).sum()
     with mg.no_grad():
         assert abs(made.step(closure).item() - before) < 1e-12
-    np.testing.assert_allclose((p.numpy() ** 2).sum(), 0.64 * before)
+    np.testing.assert_allclose((p.detach().numpy() ** 2).sum(), 0.64 * before)
     made.zero_grad(set_to_none=False)
-    assert p.grad.numpy().sum() == 0
+    assert p.grad.detach().numpy().sum() == 0
     made.zero_grad()
     assert p.grad is None
     made.step()  # nothing to do

@@ -21,9 +21,9 @@ def program(function):
 def largest_error(function, backend):
     """The largest difference between a backend and the reference, relative to the values."""
     with mg.config.override(backend="reference"):
-        wanted = [np.array(t.numpy()) for t in _run(function)]
+        wanted = [np.array(t.detach().numpy()) for t in _run(function)]
     with mg.config.override(backend=backend):
-        found = [np.array(t.numpy()) for t in _run(function)]
+        found = [np.array(t.detach().numpy()) for t in _run(function)]
     assert len(wanted) == len(found)
     return max(_error(w, f) for w, f in zip(wanted, found))
 

@@ -1,0 +1,126 @@
+"""Where the elements of a tensor lie in its storage: offset and strides, as PyTorch has them.
+
+A view is a chain of operators over its storage. Running their definitions on a placeholder gives
+one index map; where that is affine in the coordinates, its constant is the offset and its
+coefficients are the strides. Where it is not, the result cannot be a view: `view` refuses and
+`reshape` copies. Nothing here is physical: how arrays lie in memory is the compiler's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .ir import build, index
+from .ir.node import Node, Reindex, Shape, axis, interning
+from .storage import Meta
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Element i of the tensor is element offset + Σ strides[k] · i[k] of the storage."""
+
+    shape: Shape
+    strides: tuple[int, ...]
+    offset: int
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        result = 1
+        for extent in self.shape:
+            result *= extent
+        return result
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements follow each other in the order of the last axis first."""
+        return self.size < 2 or self._follows(range(len(self.shape)))
+
+    @property
+    def is_channels_last(self) -> bool:
+        """Whether they do with axis 1 innermost, as images with their channels last."""
+        rank = len(self.shape)
+        return rank in (4, 5) and self._follows((0, *range(2, rank), 1))
+
+    def _follows(self, order: Any) -> bool:
+        expected = 1
+        for k in reversed(order):
+            if self.shape[k] != 1:
+                if self.strides[k] != expected:
+                    return False
+                expected *= self.shape[k]
+        return True
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two elements may share a place: an axis is repeated, or axes interleave."""
+        reach = 0
+        for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
+            if extent < 2:
+                continue
+            if stride <= reach:
+                return True
+            reach += stride * (extent - 1)
+        return False
+
+
+def contiguous(shape: Shape) -> tuple[int, ...]:
+    """The strides of a tensor on a storage of its own."""
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+_known: dict[tuple[Any, ...], Geometry | None] = {}
+
+
+def geometry_of(
+    meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]
+) -> Geometry | None:
+    """The geometry of a chain of views over a storage of kind `meta`; None if it is not affine."""
+    key = (meta, strides, chain)
+    if key not in _known:
+        base = contiguous(meta.shape) if strides is None else strides
+        _known[key] = _work_out(meta, base, chain)
+    return _known[key]
+
+
+def _work_out(meta: Meta, strides: tuple[int, ...], chain: tuple[Any, ...]) -> Geometry | None:
+    with interning():
+        node: Node = build.buffer(0, meta.shape, meta.dtype)
+        for operator, attributes in chain:
+            if operator.smooth:  # detach moves nothing
+                (node,) = operator.expand((node,), attributes)
+        if 0 in node.shape:
+            return Geometry(node.shape, contiguous(node.shape), 0)
+        if not isinstance(node, Reindex):
+            return Geometry(node.shape, strides, 0)
+        if node.guard or len(node.inputs) > 1:
+            return None
+        return _affine(node, strides)
+
+
+def _affine(node: Reindex, strides: tuple[int, ...]) -> Geometry | None:
+    flat = index.flatten(node.index, strides)
+    offset, terms = index.split(flat)
+    coordinates = {axis(k, extent): k for k, extent in enumerate(node.shape)}
+    found = [0] * len(node.shape)
+    for atom, coefficient in terms.items():
+        if atom not in coordinates:
+            return None
+        found[coordinates[atom]] = coefficient  # type: ignore[index]
+    return Geometry(node.shape, _with_units(node.shape, found), offset)
+
+
+def _with_units(shape: Shape, strides: list[int]) -> tuple[int, ...]:
+    """Strides of axes of size 1, which no coordinate tells: as if the next axis were whole."""
+    result = list(strides)
+    for k in reversed(range(len(shape))):
+        if shape[k] == 1:
+            last = k == len(shape) - 1
+            result[k] = 1 if last else max(shape[k + 1], 1) * result[k + 1]
+    return tuple(result)

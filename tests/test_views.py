@@ -1,0 +1,179 @@
+"""Views, strides and shared memory: what shares a storage, what is refused, what is seen where."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+
+CHAINS = {
+    "whole": lambda t: t,
+    "permute": lambda t: t.permute(2, 0, 1),
+    "row": lambda t: t[1],
+    "steps": lambda t: t[:, 2:6:2],
+    "slices of a transpose": lambda t: t.transpose(0, 2)[1:3].unsqueeze(1),
+    "new axis": lambda t: t[:, None],
+    "row of a reshape": lambda t: t.reshape(24, 5)[3],
+    "reshape over steps": lambda t: t[:, ::2].reshape(12, 5),
+    "expanded number": lambda t: t[0, 0, 0].expand(2, 3),
+    "expanded axis": lambda t: t[:, :1].expand(4, 7, 5),
+    "split, turned and joined": lambda t: (
+        t.reshape(2, 2, 6, 5).permute(2, 3, 0, 1).reshape(6, 5, 4)
+    ),
+    "flattened transpose": lambda t: t.transpose(0, 1).flatten(1),
+    "squeezed": lambda t: t[:1].squeeze(),
+    "as_strided": lambda t: t.as_strided((3, 2), (2, 7), 5),
+    "as_strided of a view": lambda t: t[1:].as_strided((3, 2), (2, 7)),
+    "empty": lambda t: t[2:2],
+}
+
+
+def pair():
+    array = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
+    return mg.tensor(array), torch.tensor(array)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_strides_and_offset(name):
+    ours, theirs = (CHAINS[name](t) for t in pair())
+    assert ours.tolist() == theirs.tolist()
+    assert ours.is_contiguous() == theirs.is_contiguous()
+    if theirs.numel():
+        assert ours.stride() == theirs.stride()
+        assert ours.storage_offset() == theirs.storage_offset()
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_sharing(name):
+    """A write to the base is seen in the result exactly where PyTorch shares the storage."""
+    (a, b) = pair()
+    ours, theirs = CHAINS[name](a), CHAINS[name](b)
+    a.mul_(-1)
+    b.mul_(-1)
+    assert ours.tolist() == theirs.tolist()
+    if name not in ("expanded number", "expanded axis"):
+        ours.add_(1000)
+        theirs.add_(1000)
+        assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_view_refuses_as_pytorch(name):
+    (a, b) = pair()
+    ours, theirs = CHAINS[name](a), CHAINS[name](b)
+    try:
+        expected = theirs.view(-1)
+    except RuntimeError:
+        with pytest.raises(RuntimeError, match="reshape"):
+            ours.view(-1)
+    else:
+        assert ours.view(-1).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ["expanded number", "expanded axis"])
+def test_writing_to_an_expanded_tensor(name):
+    for t in pair():
+        with pytest.raises(RuntimeError, match="single memory location"):
+            CHAINS[name](t).add_(1)
+
+
+@pytest.mark.parametrize("name", [n for n in CHAINS if n != "flattened transpose"])
+def test_numpy_shares_memory_both_ways(name):
+    (a, b) = pair()
+    ours, theirs = CHAINS[name](a), CHAINS[name](b)
+    x, y = ours.numpy(), theirs.numpy()
+    assert x.strides == y.strides or not x.size
+    a.add_(1)
+    b.add_(1)
+    np.testing.assert_array_equal(x, y)
+    if x.size:
+        x[(0,) * x.ndim] = y[(0,) * y.ndim] = -5
+    assert a.tolist() == b.tolist()
+    assert (a * 2).tolist() == (b * 2).tolist()
+
+
+@pytest.mark.parametrize("make", [lambda a: a, lambda a: a.T, lambda a: a[::2, 1:], lambda a: a[1]])
+def test_from_numpy_shares_memory(make):
+    arrays = [np.arange(24.0).reshape(4, 6) for _ in range(2)]
+    parts = [make(a) for a in arrays]
+    ours, theirs = mg.from_numpy(parts[0]), torch.from_numpy(parts[1])
+    before, expected = ours * 2, theirs * 2
+    for part in parts:
+        part += 100
+    assert before.tolist() == expected.tolist()  # recorded before the change
+    assert ours.tolist() == theirs.tolist()
+    ours.mul_(3)
+    theirs.mul_(3)
+    np.testing.assert_array_equal(*arrays)
+    assert ours.stride() == theirs.stride()
+
+
+def test_large_arrays_are_used_at_the_call():
+    array = np.ones(2_000_000, np.float32)
+    x = mg.from_numpy(array)
+    y = x * 2
+    array[:] = 7
+    assert y[0].item() == 2.0
+    assert x[0].item() == 7.0
+
+
+def test_exposure_ends_with_the_array():
+    x = mg.ones(3)
+    array = x.numpy()
+    flushes = mg.stats().flushes
+    x.add_(1)
+    assert mg.stats().flushes == flushes + 1  # the array must see it
+    np.testing.assert_array_equal(array, [2, 2, 2])
+    del array
+    x.add_(1)
+    assert mg.stats().flushes == flushes + 1  # nobody looks any more
+    assert x.tolist() == [3, 3, 3]
+
+
+def test_gradients_of_a_tensor_that_numpy_sees():
+    x = mg.ones(3).requires_grad_()
+    with mg.no_grad():
+        array = x.detach().numpy()
+    y = x * x
+    array[:] = 5
+    y.sum().backward()
+    # The product was taken at the call; the derivative of x·x reads x as it is now, as in PyTorch.
+    assert y.tolist() == [1, 1, 1]
+
+
+def test_dlpack():
+    x = mg.arange(6).reshape(2, 3)
+    array = np.from_dlpack(x)
+    torch.from_dlpack(x)[0, 0] = 9
+    assert array[0, 0] == 9 and x[0, 0].item() == 9
+    y = mg.from_dlpack(torch.arange(4.0))
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_slices_of_data_are_leaves():
+    """Where a slice begins is no part of the program."""
+    data = mg.tensor(np.random.default_rng(0).normal(size=(64, 8)).astype("f"))
+    weight = mg.tensor(np.ones((8, 8), "f"))
+    mg.synchronize()
+    made = mg.stats().compilations
+    totals = [(data[k : k + 4] @ weight).sum().item() for k in range(0, 60, 4)]
+    assert mg.stats().compilations == made + 1
+    rows = data.detach().numpy()
+    np.testing.assert_allclose(
+        totals, [rows[k : k + 4].sum() * 8 for k in range(0, 60, 4)], rtol=1e-3
+    )
+
+
+def test_a_part_that_was_read_is_not_overwritten():
+    data = mg.tensor(np.arange(8.0))
+    early = data[2:4] * 10
+    data.add_(1)
+    late = data[2:4] * 10
+    assert early.tolist() == [20, 30]
+    assert late.tolist() == [30, 40]
+    assert data.tolist() == list(np.arange(8.0) + 1)
+
+
+def test_numpy_of_a_tensor_that_requires_grad():
+    with pytest.raises(RuntimeError, match="detach"):
+        mg.ones(2, requires_grad=True).numpy()
