@@ -1,0 +1,224 @@
+"""When two results are the same: structure, shape, dtype, and values within a tolerance.
+
+The tolerance is PyTorch's own for the dtype, times a small factor, and wider where the database of
+operators asks for it. An element also counts as equal if it agrees with what PyTorch computes in
+double precision from the same inputs: who is closer to the truth is not wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+import monograph as mg
+
+from .convert import theirs
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Relative and absolute tolerance for each dtype."""
+
+    relative: dict[torch.dtype, float]
+    absolute: dict[torch.dtype, float]
+    factor: float = 2.0
+
+    def of(self, dtype: torch.dtype) -> tuple[float, float]:
+        return (
+            self.factor * self.relative.get(dtype, 0.0),
+            self.factor * self.absolute.get(dtype, 0.0),
+        )
+
+    def for_derivatives(self) -> Limits:
+        """Derivatives add up more rounding errors."""
+        return replace(self, factor=10 * self.factor)
+
+
+_RELATIVE = {
+    torch.float16: 1e-3, torch.bfloat16: 1.6e-2, torch.float32: 1.3e-6, torch.float64: 1e-9,
+    torch.complex64: 1.3e-6, torch.complex128: 1e-9,
+}  # fmt: skip
+_ABSOLUTE = {
+    torch.float16: 1e-5, torch.bfloat16: 1e-5, torch.float32: 1e-5, torch.float64: 1e-9,
+    torch.complex64: 1e-5, torch.complex128: 1e-9,
+}  # fmt: skip
+
+
+def limits(op: Any, dtype: torch.dtype) -> Limits:
+    """The tolerances for results of an operator, with those that its entry widens on a CPU."""
+    relative, absolute = dict(_RELATIVE), dict(_ABSOLUTE)
+    for info in op.decorators:
+        for decorator in getattr(info, "decorators", [info]):
+            if getattr(info, "device_type", None) in (None, "cpu"):
+                for wide, tolerance in getattr(decorator, "d", {}).items():
+                    relative[wide] = max(relative.get(wide, 0.0), tolerance.rtol)
+                    absolute[wide] = max(absolute.get(wide, 0.0), tolerance.atol)
+    return Limits(relative, absolute)
+
+
+class Exact:
+    """The results in double precision, computed by PyTorch when first asked for."""
+
+    def __init__(self, op: Any, sample: Any) -> None:
+        self.op = op
+        self.sample = sample.transform(_twice_as_precise)
+        self.results: list[torch.Tensor] | None = None
+
+    def result(self, n: int) -> torch.Tensor | None:
+        """The n-th tensor of the result, if there is one."""
+        if self.results is None:
+            sample = self.sample
+            try:
+                made = self.op.op(sample.input, *sample.args, **sample.kwargs)
+                self.results = tensors_of(made, torch.Tensor)
+            except Exception:
+                self.results = []
+        return self.results[n].detach() if n < len(self.results) else None
+
+
+_WIDER = {
+    torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}  # fmt: skip
+
+
+def _twice_as_precise(value: Any) -> Any:
+    if isinstance(value, torch.dtype):
+        return _WIDER.get(value, value)
+    return value.detach().to(_WIDER.get(value.dtype, value.dtype), copy=True)
+
+
+def tensors_of(result: Any, kind: type) -> list[Any]:
+    """The tensors in a result, in order."""
+    if isinstance(result, kind):
+        return [result]
+    if isinstance(result, (tuple, list)):
+        return [t for part in result for t in tensors_of(part, kind)]
+    return []
+
+
+def same_form(made: Any, expected: Any, path: str = "result") -> None:
+    """Raises unless structure, shapes and dtypes agree."""
+    from .run import Failure
+
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(made, mg.Tensor):
+            raise Failure("structure", f"{path} is a {type(made).__name__}, not a Tensor")
+        if tuple(made.shape) != tuple(expected.shape):
+            shapes = f"{list(made.shape)}, PyTorch {list(expected.shape)}"
+            raise Failure("shape", f"{path} has shape {shapes}")
+        name = str(expected.dtype).partition(".")[2]
+        if made.dtype.name != name:
+            raise Failure("dtype", f"{path} is {made.dtype.name}, PyTorch {name}")
+    elif isinstance(expected, (tuple, list)) and not isinstance(expected, torch.Size):
+        if not isinstance(made, list if isinstance(expected, list) else tuple):
+            wanted = type(expected).__name__
+            raise Failure("structure", f"{path} is a {type(made).__name__}, not a {wanted}")
+        if len(made) != len(expected):
+            raise Failure("structure", f"{path} has {len(made)} parts, PyTorch {len(expected)}")
+        _same_fields(made, expected, path)
+        for n, (m, t) in enumerate(zip(made, expected)):
+            same_form(m, t, f"{path}[{n}]")
+    elif isinstance(expected, torch.dtype):
+        if getattr(made, "name", None) != str(expected).partition(".")[2]:
+            raise Failure("value", f"{path} is {made!r}, PyTorch {expected!r}")
+    else:
+        _same_constant(made, expected, path)
+
+
+def _same_fields(made: Any, expected: Any, path: str) -> None:
+    from .run import Failure
+
+    names = getattr(type(expected), "__match_args__", ()) or getattr(expected, "_fields", ())
+    missing = [name for name in names if not hasattr(made, name)]
+    if missing:
+        raise Failure("structure", f"{path} has no field {missing[0]!r}")
+
+
+def _same_constant(made: Any, expected: Any, path: str) -> None:
+    from .run import Failure
+
+    number = isinstance(expected, (int, float, complex)) and not isinstance(expected, bool)
+    if number and isinstance(made, (int, float, complex)):
+        left, right = torch.tensor(made), torch.tensor(expected)
+        if type(made) is type(expected) and torch.allclose(left, right, 1e-5, equal_nan=True):
+            return
+    elif isinstance(expected, torch.Size):
+        if tuple(made) == tuple(expected):
+            return
+    elif isinstance(expected, torch.device):
+        if str(made) == str(expected):
+            return
+    elif type(made) is type(expected) and made == expected:
+        return
+    raise Failure("value", f"{path} is {made!r}, PyTorch {expected!r}"[:200])
+
+
+def same(
+    made: Any, expected: Any, limits: Limits, exact: Exact, ours_process: Any, process: Any
+) -> None:
+    """Raises unless the results agree.
+
+    A result that is not unique (the sign of an eigenvector) is compared after the function that
+    the database gives for such a case.
+    """
+    from .run import Failure
+
+    same_form(made, expected)
+    problem = _first_difference(made, expected, limits, exact)
+    if problem is None:
+        return
+    with contextlib.suppress(Exception):  # then the plain difference stands
+        problem = _first_difference(ours_process(made), process(expected), limits, None)
+    if problem is not None:
+        raise Failure("value", problem)
+
+
+def _first_difference(made: Any, expected: Any, limits: Limits, exact: Exact | None) -> str | None:
+    results = tensors_of(made, mg.Tensor)
+    wanted: Sequence[torch.Tensor] = tensors_of(expected, torch.Tensor)
+    for n, (m, t) in enumerate(zip(results, wanted)):
+        source = None if exact is None else (lambda n=n: exact.result(n))
+        problem = difference(theirs(m), t.detach(), limits, source)
+        if problem:
+            return problem[1] if len(wanted) == 1 else f"result {n}: {problem[1]}"
+    return None
+
+
+def difference(
+    made: torch.Tensor, expected: torch.Tensor, limits: Limits, exact: Any
+) -> tuple[str, str] | None:
+    """(state, message) of the first difference between two tensors, or None."""
+    if made.shape != expected.shape:
+        return "shape", f"shape {list(made.shape)}, PyTorch {list(expected.shape)}"
+    if made.dtype != expected.dtype:
+        return "dtype", f"dtype {_name(made)}, PyTorch {_name(expected)}"
+    expected = expected.resolve_conj().resolve_neg()
+    relative, absolute = limits.of(expected.dtype)
+    near = torch.isclose(made, expected, relative, absolute, equal_nan=True)
+    if not near.all() and exact is not None:
+        truth = exact()
+        if truth is not None and truth.shape == made.shape:
+            near |= torch.isclose(made, truth.to(made.dtype), relative, absolute, equal_nan=True)
+    if near.all():
+        return None
+    return "value", _worst(made, expected, near)
+
+
+def _worst(made: torch.Tensor, expected: torch.Tensor, near: torch.Tensor) -> str:
+    wide = torch.complex128 if made.is_complex() else torch.float64
+    gap = (made.to(wide) - expected.to(wide)).abs().nan_to_num(nan=float("inf"))
+    gap[near] = -1.0
+    place = int(gap.flatten().argmax())
+    left, right = made.flatten()[place].item(), expected.flatten()[place].item()
+    index = [int(i) for i in torch.unravel_index(torch.tensor(place), made.shape)]
+    wrong = int((~near).sum())
+    return f"{left!r}, PyTorch {right!r} at {index}; {wrong} of {near.numel()} differ"
+
+
+def _name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).partition(".")[2]

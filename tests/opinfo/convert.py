@@ -1,0 +1,137 @@
+"""Sample inputs of PyTorch as ours, and our results as tensors of PyTorch.
+
+Values, dtype, `requires_grad` and the way a tensor lies in memory are kept: a transposed, strided
+or expanded tensor becomes the same view of one of ours. One tensor that appears twice stays one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import monograph as mg
+from monograph.ir import dtypes
+
+
+class Unconvertible(Exception):
+    """An argument of a kind that this package does not have: a sparse tensor, another device."""
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`float32` of torch.float32."""
+    return str(dtype).partition(".")[2]
+
+
+def has_dtype(dtype: torch.dtype) -> bool:
+    """Whether there is such a dtype here."""
+    return dtype_name(dtype) in dtypes.BY_NAME
+
+
+class Ours:
+    """Converts the arguments of one call and remembers which tensor became which."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[int, tuple[torch.Tensor, Any]] = {}
+
+    def leaves(self) -> list[tuple[torch.Tensor, Any]]:
+        """(theirs, ours) of the tensors that require gradients."""
+        return [pair for pair in self.pairs.values() if pair[0].requires_grad]
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self.pairs:
+                self.pairs[id(value)] = (value, _tensor(value))
+            return self.pairs[id(value)][1]
+        if isinstance(value, torch.dtype):
+            return _dtype(value)
+        if isinstance(value, torch.Size):
+            return tuple(value)
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(self, value))
+        if isinstance(value, dict):
+            return {name: self(part) for name, part in value.items()}
+        if isinstance(value, slice):
+            return slice(self(value.start), self(value.stop), self(value.step))
+        return _constant(value)
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, torch.device):
+        if value.type != "cpu":
+            raise Unconvertible(f"device {value}")
+        return "cpu"
+    if isinstance(value, (torch.memory_format, torch.layout)):
+        name = str(value).partition(".")[2]
+        if not hasattr(mg, name):
+            raise Unconvertible(f"no mg.{name}")
+        return getattr(mg, name)
+    if isinstance(value, torch.Generator):
+        return mg.Generator()
+    return value
+
+
+def _dtype(dtype: torch.dtype) -> Any:
+    if not has_dtype(dtype):
+        raise Unconvertible(f"no dtype {dtype_name(dtype)}")
+    return dtypes.BY_NAME[dtype_name(dtype)]
+
+
+def _tensor(theirs: torch.Tensor) -> Any:
+    if theirs.layout is not torch.strided:
+        raise Unconvertible(f"layout {theirs.layout}")
+    if theirs.device.type != "cpu":
+        raise Unconvertible(f"device {theirs.device}")
+    if theirs.is_quantized:
+        raise Unconvertible("quantized")
+    _dtype(theirs.dtype)
+    data = theirs.detach().resolve_conj().resolve_neg()
+    ours = _dense(data) if data.is_contiguous() else _view(data)
+    if theirs.requires_grad:
+        ours.requires_grad_()
+    return ours
+
+
+def _dense(data: torch.Tensor) -> Any:
+    """A contiguous tensor of the same values; NumPy has no bfloat16, so that goes via float32."""
+    if data.dtype is torch.bfloat16:
+        return mg.tensor(data.float().numpy()).to(_dtype(data.dtype))
+    return mg.tensor(data.numpy())
+
+
+def _view(data: torch.Tensor) -> Any:
+    """The same view of a dense tensor: expanded, transposed, every k-th along the last axis."""
+    shape = data.shape
+    repeated = [d for d in range(data.ndim) if data.stride(d) == 0 and shape[d] > 1]
+    for d in repeated:
+        data = data.narrow(d, 0, 1)
+    order = sorted(range(data.ndim), key=lambda d: -data.stride(d))
+    inner = data.permute(order)
+    step = min(inner.stride(-1), 4) if inner.ndim else 1
+    if step > 1 and inner.shape[-1]:
+        wide = _gaps(inner, step)
+        ours = _dense(wide)[..., step - 1 :: step]
+    else:
+        ours = _dense(inner.contiguous())
+    ours = ours.permute(*[order.index(d) for d in range(data.ndim)])
+    return ours.expand(*shape) if repeated else ours
+
+
+def _gaps(inner: torch.Tensor, step: int) -> torch.Tensor:
+    """A longer last axis whose every k-th element is the tensor's; NaN or ones between."""
+    filler = float("nan") if inner.dtype.is_floating_point or inner.dtype.is_complex else 1
+    wide = torch.full((*inner.shape[:-1], inner.shape[-1] * step), filler, dtype=inner.dtype)
+    wide[..., step - 1 :: step] = inner
+    return wide
+
+
+def theirs(ours: Any) -> Any:
+    """A result of ours as a tensor of PyTorch; what is not a tensor stays what it is."""
+    if not isinstance(ours, mg.Tensor):
+        return ours
+    name = ours.dtype.name
+    if name == "bfloat16":
+        array = ours.detach().to(dtypes.float32).numpy()
+        return torch.from_numpy(np.array(array)).to(torch.bfloat16)
+    return torch.from_numpy(np.array(ours.detach().numpy()))

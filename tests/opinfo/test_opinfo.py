@@ -1,0 +1,63 @@
+"""Operators that `covered.txt` claims still agree with PyTorch, on each backend.
+
+A few samples of the main dtypes by default; all samples of all claimed dtypes, with second
+derivatives, in the long tests. The claims are read as text, so that collecting imports nothing.
+"""
+
+import pytest
+
+from .claims import read
+
+CLAIMS = read()
+FEW = {"reference": 6, "cpu": 3}
+MAIN = ("float32", "int64", "bool")
+PRECISE = ("float64", "complex128")
+
+
+def claimed(backend):
+    """Entries with at least one dtype on this backend."""
+    dtypes = {e: c.values if backend == "reference" else c.cpu for e, c in CLAIMS.items()}
+    return [pytest.param(entry, id=entry) for entry, passed in dtypes.items() if passed]
+
+
+def failures(entry, backend, dtypes, limit=None, second=False):
+    """Every sample that does not agree, as text."""
+    from .run import BY_NAME, check
+
+    claim = CLAIMS[entry]
+    found = []
+    for name in dtypes:
+        first = name in claim.derivative
+        twice = second and name in claim.second
+        outcomes = check(entry, BY_NAME[name], backend, limit, first, twice)
+        assert any(o.state == "ok" for o in outcomes), (entry, name, outcomes[:1])
+        found += [
+            f"{name} {o.state}: {o.message} {o.sample}"
+            for o in outcomes
+            if o.state not in ("ok", "skipped")
+        ]
+    return found
+
+
+@pytest.mark.parametrize("entry", claimed("reference"))
+def test_reference(entry):
+    dtypes = [name for name in MAIN if name in CLAIMS[entry].values] or CLAIMS[entry].values[:1]
+    assert failures(entry, "reference", dtypes, FEW["reference"]) == []
+
+
+@pytest.mark.parametrize("entry", claimed("cpu"))
+def test_cpu(entry):
+    first = [name for name in MAIN if name in CLAIMS[entry].cpu][:1]
+    assert failures(entry, "cpu", first, FEW["cpu"]) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("entry", claimed("reference"))
+def test_every_sample(entry):
+    assert failures(entry, "reference", CLAIMS[entry].values, second=True) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("entry", claimed("cpu"))
+def test_cpu_dtypes(entry):
+    assert failures(entry, "cpu", CLAIMS[entry].cpu, 6) == []
