@@ -61,13 +61,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few samples of three dtypes")
     parser.add_argument("--absent", action="store_true", help="list absent entries too")
     parser.add_argument("--no-second", action="store_true", help="no second derivatives")
+    parser.add_argument(
+        "--references", action="store_true", help="many more samples, with extreme values"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--write", action="store_true", help="renew covered.txt and the page")
     parser.add_argument("--page", action="store_true", help="only renew docs/coverage.md")
     parser.add_argument("-v", "--verbose", action="store_true", help="every different failure")
     arguments = parser.parse_args()
-    if arguments.write and (arguments.backend or arguments.dtype or arguments.quick):
-        parser.error("--write needs all backends, dtypes and samples")
+    if arguments.write and (arguments.backend or arguments.dtype or arguments.quick
+                            or arguments.references):  # fmt: skip
+        parser.error("--write needs all backends and dtypes, and the plain samples")
     return arguments
 
 
@@ -107,6 +111,7 @@ def measured(names: list[str], arguments: argparse.Namespace) -> Any:
         dtypes=tuple(arguments.dtype.split(",")) if arguments.dtype else (),
         quick=arguments.quick,
         second=not arguments.no_second,
+        references=arguments.references,
     )
     if arguments.jobs > 1:
         return workers.spread(names, options, arguments.jobs)
@@ -123,13 +128,10 @@ def show(report: Any, arguments: argparse.Namespace) -> None:
         return
     only_dtypes = all(line.startswith("no dtype") for line in report.failures)
     state = ("ok      " if not report.failures else "dtypes  ") if only_dtypes else "FAILED  "
-    passed = " ".join(claim.values) if claim else ""
-    print(
-        f"{state} {report.entry}: values [{passed}] derivative [{' '.join(claim.derivative)}] "
-        f"second [{' '.join(claim.second)}] cpu [{' '.join(claim.cpu)}] errors {claim.errors} "
-        f"variants {claim.variants}  {report.seconds:.1f} s",
-        flush=True,
-    )
+    from tests.opinfo.page import columns
+
+    parts = ", ".join([f"{name} {cell}" for name, cell in columns(claim).items() if cell != "—"])
+    print(f"{state} {report.entry}: {parts}  ({report.seconds:.1f} s)", flush=True)
     shown = report.failures if arguments.verbose else report.failures[:3]
     for failure in shown:
         print(f"    {failure}")

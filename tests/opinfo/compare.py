@@ -1,8 +1,9 @@
 """When two results are the same: structure, shape, dtype, and values within a tolerance.
 
 The tolerance is PyTorch's own for the dtype, times a small factor, and wider where the database of
-operators asks for it. An element also counts as equal if it agrees with what PyTorch computes in
-double precision from the same inputs: who is closer to the truth is not wrong.
+operators asks for it. float16 and bfloat16 have wide ones: an operator may round after each step.
+An element also counts as equal if it agrees with what PyTorch computes in double precision from the
+same inputs: who is closer to the truth is not wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 import monograph as mg
 
 from .convert import theirs
+from .samples import tensors
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class Limits:
 
 
 _RELATIVE = {
-    torch.float16: 1e-3, torch.bfloat16: 1.6e-2, torch.float32: 1.3e-6, torch.float64: 1e-9,
+    torch.float16: 2.5e-3, torch.bfloat16: 2e-2, torch.float32: 1.3e-6, torch.float64: 1e-9,
     torch.complex64: 1.3e-6, torch.complex128: 1e-9,
 }  # fmt: skip
 _ABSOLUTE = {
-    torch.float16: 1e-5, torch.bfloat16: 1e-5, torch.float32: 1e-5, torch.float64: 1e-9,
+    torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 1e-5, torch.float64: 1e-9,
     torch.complex64: 1e-5, torch.complex128: 1e-9,
 }  # fmt: skip
 
@@ -54,9 +56,11 @@ def limits(op: Any, dtype: torch.dtype) -> Limits:
     for info in op.decorators:
         for decorator in getattr(info, "decorators", [info]):
             if getattr(info, "device_type", None) in (None, "cpu"):
-                for wide, tolerance in getattr(decorator, "d", {}).items():
-                    relative[wide] = max(relative.get(wide, 0.0), tolerance.rtol)
-                    absolute[wide] = max(absolute.get(wide, 0.0), tolerance.atol)
+                for wide, given in getattr(decorator, "d", {}).items():
+                    # A number alone is an absolute tolerance.
+                    near = getattr(given, "atol", given)
+                    relative[wide] = max(relative.get(wide, 0.0), getattr(given, "rtol", 0.0))
+                    absolute[wide] = max(absolute.get(wide, 0.0), near)
     return Limits(relative, absolute)
 
 
@@ -66,18 +70,36 @@ class Exact:
     def __init__(self, op: Any, sample: Any) -> None:
         self.op = op
         self.sample = sample.transform(_twice_as_precise)
-        self.results: list[torch.Tensor] | None = None
+        self.output: Any = None
+        self.failed = False
 
     def result(self, n: int) -> torch.Tensor | None:
         """The n-th tensor of the result, if there is one."""
-        if self.results is None:
+        results = tensors_of(self._run(), torch.Tensor)
+        return results[n].detach() if n < len(results) else None
+
+    def derivatives(self, cotangents: Sequence[torch.Tensor], count: int) -> list[Any]:
+        """The first derivatives with respect to the `count` tensors that require them."""
+        nothing = [None] * count
+        leaves = [t for t in tensors(self.sample) if t.requires_grad]
+        roots = tensors_of(self.sample.output_process_fn_grad(self._run()), torch.Tensor)
+        roots = [t for t in roots if t.requires_grad]
+        if len(leaves) != count or len(roots) != len(cotangents):
+            return nothing
+        try:
+            wide = [c.to(t.dtype) for c, t in zip(cotangents, roots)]
+            return list(torch.autograd.grad(roots, leaves, wide, allow_unused=True))
+        except RuntimeError:
+            return nothing
+
+    def _run(self) -> Any:
+        if self.output is None and not self.failed:
             sample = self.sample
             try:
-                made = self.op.op(sample.input, *sample.args, **sample.kwargs)
-                self.results = tensors_of(made, torch.Tensor)
+                self.output = self.op.op(sample.input, *sample.args, **sample.kwargs)
             except Exception:
-                self.results = []
-        return self.results[n].detach() if n < len(self.results) else None
+                self.failed = True
+        return self.output
 
 
 _WIDER = {
@@ -89,7 +111,8 @@ _WIDER = {
 def _twice_as_precise(value: Any) -> Any:
     if isinstance(value, torch.dtype):
         return _WIDER.get(value, value)
-    return value.detach().to(_WIDER.get(value.dtype, value.dtype), copy=True)
+    made = value.detach().to(_WIDER.get(value.dtype, value.dtype), copy=True)
+    return made.requires_grad_(value.requires_grad)
 
 
 def tensors_of(result: Any, kind: type) -> list[Any]:

@@ -85,6 +85,8 @@ def _tensor(theirs: torch.Tensor) -> Any:
         raise Unconvertible(f"device {theirs.device}")
     if theirs.is_quantized:
         raise Unconvertible("quantized")
+    if theirs.ndim > 64:
+        raise Unconvertible("more axes than NumPy has")
     _dtype(theirs.dtype)
     data = theirs.detach().resolve_conj().resolve_neg()
     ours = _dense(data) if data.is_contiguous() else _view(data)

@@ -20,4 +20,12 @@ KNOWN: dict[str, str] = {
 }
 
 # Entries whose wrong inputs are not all refused, or not by the same class.
-KNOWN_ERRORS: dict[str, str] = {}
+_RECEIVER = "PyTorch's methods are C descriptors, which check their receiver"
+
+KNOWN_ERRORS: dict[str, str] = {
+    "__radd__": _RECEIVER,
+    "__rand__": _RECEIVER,
+    "__rmul__": _RECEIVER,
+    "__ror__": _RECEIVER,
+    "__rxor__": _RECEIVER,
+}

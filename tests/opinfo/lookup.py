@@ -61,7 +61,8 @@ def why_absent(entry: str) -> str:
     op = entries()[entry]
     if isinstance(op.op, types.FunctionType) and op.op.__module__.startswith(_FROM_TESTS):
         return f"no {next(_missing(op.op), op.name)}"
-    return f"no mg.{op.name}"
+    only = " (only the method)" if hasattr(mg.Tensor, op.name) else ""
+    return f"no mg.{op.name}{only}"
 
 
 def _walk(root: Any, name: str) -> Any:

@@ -60,22 +60,26 @@ def text(claims: dict[str, Claim]) -> str:
 
 
 def _row(claim: Claim) -> str:
+    state = "complete" if claim.complete else "partial"
+    reason = claim.reason.replace("|", "\\|")[:160]
+    cells = [f"`{claim.entry}`", state, *columns(claim).values(), reason]
+    return f"| {' | '.join(cells)} |"
+
+
+def columns(claim: Claim) -> dict[str, str]:
+    """The cells of an entry: dtypes that pass, of those that PyTorch has."""
     wanted = run.dtypes_of(claim.entry)
     first = [d for d in wanted if run.differentiable(claim.entry, d)]
     gradgrad = lookup.entries()[claim.entry].supports_gradgrad
     second = [d for d in first if gradgrad and d in (torch.float64, torch.complex128)]
-    cells = [
-        f"`{claim.entry}`",
-        "complete" if claim.complete else "partial",
-        _dtypes(claim.values, wanted),
-        _dtypes(claim.derivative, first),
-        _dtypes(claim.second, second),
-        " ".join([_SHORT[name] for name in claim.cpu]) or "none",
-        claim.errors or "—",
-        claim.variants or "—",
-        claim.reason.replace("|", "\\|")[:160],
-    ]
-    return f"| {' | '.join(cells)} |"
+    return {
+        "values": _dtypes(claim.values, wanted),
+        "1st": _dtypes(claim.derivative, first),
+        "2nd": _dtypes(claim.second, second),
+        "cpu": " ".join([_SHORT[name] for name in claim.cpu]) or "none",
+        "errors": claim.errors or "—",
+        "variants": claim.variants or "—",
+    }
 
 
 _SHORT = {

@@ -15,10 +15,13 @@ import torch
 NONCONTIGUOUS = 4  # how many samples are tried in a non-contiguous form as well
 
 
-def samples(op: Any, dtype: torch.dtype, gradient: bool, limit: int | None) -> list[Any]:
+def samples(
+    op: Any, dtype: torch.dtype, gradient: bool, limit: int | None, references: bool = False
+) -> list[Any]:
     """Sample inputs of the entry; at most `limit` of them if that is given."""
     seed()
-    made = list(op.sample_inputs("cpu", dtype, requires_grad=gradient))
+    generate = op.reference_inputs if references else op.sample_inputs
+    made = list(generate("cpu", dtype, requires_grad=gradient))
     made += [_noncontiguous(sample) for sample in _varied(made, NONCONTIGUOUS, has_elements)]
     return made if limit is None else _varied(made, limit)
 
