@@ -255,8 +255,9 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     return outputs
 
 
-# record_call, call_values, call, the operator's own function: no frame of a user's is nearer.
-_NEAREST_USER = 4
+# record_call, _pass, grad (or call_values, call, the operator's own function): no frame of a user's
+# is nearer.
+_NEAREST_USER = 3
 _FOLDER = os.path.dirname(__file__) + os.sep
 _inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
 

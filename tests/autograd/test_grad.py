@@ -1,5 +1,8 @@
 """`grad`: higher derivatives, unused inputs, several outputs, hessians, against PyTorch."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -173,3 +176,13 @@ def test_an_operator_inside_another_keeps_its_derivative():
     (second,) = grad(first.sum(), x)
     assert np.isfinite(first.detach().numpy()).all()
     assert np.isfinite(second.detach().numpy()).all()
+
+
+def test_from_a_script():
+    """The call may be the outermost frame of all: there is no function around it."""
+    script = (
+        "import monograph as mg; x = mg.tensor(3.0, requires_grad=True); "
+        "print(mg.autograd.grad(x * x, x)[0].item())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "6.0", done.stderr
