@@ -9,12 +9,13 @@ RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 JOBS ?= 2
 
-.PHONY: help demo test test-all lint format bench docs clean distclean
+.PHONY: help demo test test-all coverage lint format bench docs clean distclean
 
 help:
 	@echo "make demo      train a small network on the digits that ship with the package"
 	@echo "make test      the tests, without the long ones"
 	@echo "make test-all  every test; writes docs/results/<date>-test-all.md"
+	@echo "make coverage  compare every operator with PyTorch; writes docs/coverage.md"
 	@echo "make lint      ruff and mypy"
 	@echo "make format    let ruff rewrite the files"
 	@echo "make bench     compare with PyTorch on this machine"
@@ -40,6 +41,9 @@ test: $(DEV)
 
 test-all: $(DEV)
 	$(PY) tools/test_all.py --jobs $(JOBS)
+
+coverage: $(DEV)
+	$(PY) tools/coverage.py --write --jobs $(JOBS)
 
 lint: $(DEV)
 	$(PY) -m ruff check .

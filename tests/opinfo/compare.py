@@ -88,7 +88,8 @@ class Exact:
             return nothing
         try:
             wide = [c.to(t.dtype) for c, t in zip(cotangents, roots)]
-            return list(torch.autograd.grad(roots, leaves, wide, allow_unused=True))
+            parts = torch.autograd.grad(roots, leaves, wide, retain_graph=True, allow_unused=True)
+            return list(parts)
         except RuntimeError:
             return nothing
 
