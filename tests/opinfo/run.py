@@ -26,7 +26,7 @@ from .convert import Ours, Unconvertible, dtype_name, has_dtype, theirs
 from .samples import samples as samples_of
 from .samples import seed, text
 
-SECONDS = 20.0  # for one sample
+SECONDS = 60.0  # for one sample; the machine may be busy
 
 DTYPES = (
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
