@@ -22,21 +22,21 @@ def _history(root: Value) -> tuple[list[Value], bool]:
     """
     epoch = record.recorder().epoch
     pending = True
-    seen: set[int] = set()
+    seen: set[Value] = set()
     leaves: list[Value] = []
     stack = [root]
     while stack:
         value = stack.pop()
-        if id(value) in seen or not value.requires_grad:
+        if value in seen:
             continue
-        seen.add(id(value))
+        seen.add(value)
         tape = value.tape
         if tape is None:
             leaves.append(value)
         else:
             if value.epoch != epoch or value.position < 0:
                 pending = False
-            stack.extend([v for v in tape.inputs if v.__class__ is Value])
+            stack += [v for v in tape.inputs if v.__class__ is Value and v.requires_grad]
     return leaves, pending
 
 
@@ -106,16 +106,16 @@ def backward(
         if not leaves:
             continue
         parts = _pass(root, cotangent, leaves, create_graph, pending)
+        recorder = record.recorder()
         for leaf, part in zip(leaves, parts, strict=True):
-            _deposit(leaf, part)
+            _deposit(recorder, leaf, part)
 
 
-def _deposit(leaf: Value, gradient: Value) -> None:
+def _deposit(recorder: record.Recorder, leaf: Value, gradient: Value) -> None:
     tensor = leaf.leaf() if leaf.leaf is not None else None
     if tensor is None:
         return
     made = from_value(gradient)
-    recorder = record.recorder()
     if tensor._grad is None:
         tensor._grad = made
         if recorder.hold:

@@ -18,7 +18,9 @@ from ..ops.math import detach
 from ..storage import Value, concrete, meta_of
 from ..tensor import Parameter, Tensor, View, from_value
 
-__all__ = ["Parameter", "detached", "fill_from_array", "known", "replace_contents", "take"]
+__all__ = [
+    "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take", "values_of",
+]  # fmt: skip
 
 
 def known(array: np.ndarray) -> Tensor:
@@ -35,6 +37,11 @@ def take(target: Tensor, result: Tensor) -> Tensor:
     return target._write(result, fresh=True)
 
 
+def values_of(tensors: Sequence[Tensor]) -> list[Value]:
+    """The current value of each."""
+    return [t._storage.value if t._view is None else t._value() for t in tensors]
+
+
 def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None:
     """Give each target a fresh recorded value, within no_grad: leaves stay leaves.
 
@@ -47,7 +54,8 @@ def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None
         storage = target._storage
         old = storage.value
         if old.requires_grad and old.tape is None:
-            value.requires_grad, value.leaf = True, old.leaf
+            value.requires_grad = True
+            value.leaf = old.leaf
         storage.write(value)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ir.dtypes import float32
-from ..nn.parameter import replace_contents
+from ..nn.parameter import replace_contents, values_of
 from ..ops.update import adam_update
-from ..record import call_values
+from ..record import call_on
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, number, zeros_of
 
@@ -106,9 +106,10 @@ class Adam(Optimizer):
         step = states[0]["step"]
         count = len(params)
         gradients = [p._grad for p in params]
-        results = call_values(
+        results = call_on(
             adam_update.operator,
-            (*params, *gradients, *means, *squares, step, *self._numbers(group)),
+            values_of([*params, *gradients, *means, *squares, step]),
+            self._numbers(group),
             (count, count, count, count, self.decoupled, bool(group["maximize"])),
         )
         replace_contents([*params, *means, *squares, step], results)

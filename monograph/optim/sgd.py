@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..nn.parameter import replace_contents
+from ..nn.parameter import replace_contents, values_of
 from ..ops.update import sgd_update
-from ..record import Live, call_values
+from ..record import Live, call_on
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, number, zeros_of
 
@@ -73,9 +73,10 @@ class SGD(Optimizer):
     def _record(self, group: Group, params: list[Tensor], numbers: tuple[Live, ...]) -> None:
         moving = group["momentum"] != 0
         buffers = [self._state_of(p, group)["momentum_buffer"] for p in params] if moving else []
-        results = call_values(
+        results = call_on(
             sgd_update.operator,
-            (*params, *[p._grad for p in params], *buffers, *numbers),
+            values_of([*params, *[p._grad for p in params], *buffers]),
+            numbers,
             (len(params), len(params), len(buffers), bool(group["nesterov"]),
              bool(group["maximize"])),
         )  # fmt: skip
