@@ -19,9 +19,11 @@ from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import state as states
 from .hooks import Hooks, RemovableHandle, register
+from .members import Members
 from .parameter import detached, fill_from_array
 
 Self = TypeVar("Self", bound="Module")
+_KINDS = ("_parameters", "_modules", "_buffers")
 
 
 class Module:
@@ -50,9 +52,8 @@ class Module:
     def __init__(self) -> None:
         put = super().__setattr__  # the registering __setattr__ needs these to exist
         put("training", True)
-        put("_parameters", {})
-        put("_buffers", {})
-        put("_modules", {})
+        for kind in _KINDS:
+            put(kind, Members(self))
         put("_non_persistent", set())
         put("_forward_hooks", {})
         put("_forward_pre_hooks", {})
@@ -124,6 +125,10 @@ class Module:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"{name!r} is a buffer: assign a Tensor or None")
             self._buffers[name] = value
+        elif name in _KINDS:
+            for member in list(held.get(name, ())):
+                held.pop(member, None)
+            super().__setattr__(name, Members(self, value))
         else:
             super().__setattr__(name, value)
 
@@ -139,8 +144,8 @@ class Module:
                 held.pop(name, None)  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
-        held = self.__dict__
-        for kind in ("_parameters", "_modules", "_buffers"):
+        held = self.__dict__  # members are there too, unless someone has put plain dictionaries in
+        for kind in _KINDS:
             found = held.get(kind)
             if found and name in found:
                 return found[name]
@@ -153,6 +158,11 @@ class Module:
                 self._non_persistent.discard(name)
                 return
         super().__delattr__(name)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for kind in _KINDS:
+            super().__setattr__(kind, Members(self, state.get(kind, {})))
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})

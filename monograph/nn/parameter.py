@@ -37,7 +37,7 @@ def take(target: Tensor, result: Tensor) -> Tensor:
     return target._write(result, fresh=True)
 
 
-def values_of(tensors: Sequence[Tensor]) -> list[Value]:
+def values_of(tensors: Sequence[Any]) -> list[Value]:
     """The current value of each."""
     return [t._storage.value if t._view is None else t._value() for t in tensors]
 

@@ -65,18 +65,12 @@ class CpuExecutable:
             (place, nbytes) for place, nbytes in enumerate(native_program.sizes)
             if place not in self._in_place
         ]  # fmt: skip
-        self._sources = [self._source(n) for n in range(len(self._metas))]
+        # Where each result is found after a launch: in a leaf's memory, or in a new block.
+        places = self._place.items()
+        self._stay = [(n, self._in_place[k]) for n, k in places if k in self._in_place]
+        self._new = [(n, k) for n, k in places if k not in self._in_place and n not in self._copied]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
-        self.in_place = frozenset(n for n, (kind, _) in enumerate(self._sources) if kind == "leaf")
-
-    def _source(self, n: int) -> tuple[str, int]:
-        """Where result n is found after a launch: a leaf's memory, a new block, or nowhere."""
-        place = self._place.get(n)
-        if place is None:
-            return "empty", n
-        if place in self._in_place:
-            return "leaf", self._in_place[place]
-        return ("copied" if n in self._copied else "block"), place
+        self.in_place = frozenset(n for n, _ in self._stay)
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
@@ -97,18 +91,18 @@ class CpuExecutable:
     def _outcomes(
         self, leaves: Sequence[Value], blocks: Sequence[Any], results: Sequence[int]
     ) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        for n, (source, k) in enumerate(self._sources):
-            if source == "leaf":
-                old = leaves[k]
-                outcomes.append((old.data, old.block, old.address))
-            elif source == "block":
-                outcomes.append((None, blocks[k], results[k]))
-            elif source == "empty":
-                shape, dtype = self._metas[n]
-                outcomes.append((np.empty(shape, dtype.numpy), None, 0))
-            else:
-                outcomes.append(self._copy_back(leaves[self._copied[n]], blocks[k], n))
+        outcomes: list[Any] = [None] * len(self._metas)
+        for n, leaf in self._stay:
+            old = leaves[leaf]
+            outcomes[n] = (old.data, old.block, old.address)
+        for n, place in self._new:
+            outcomes[n] = (None, blocks[place], results[place])
+        for n, leaf in self._copied.items():
+            outcomes[n] = self._copy_back(leaves[leaf], blocks[self._place[n]], n)
+        if len(self._place) < len(outcomes):
+            for n, (shape, dtype) in enumerate(self._metas):
+                if n not in self._place:
+                    outcomes[n] = (np.empty(shape, dtype.numpy), None, 0)
         return outcomes
 
     def _copy_back(self, old: Value, block: Any, n: int) -> Outcome:
