@@ -84,9 +84,10 @@ class Jitted:
         if replay is None:
             return self.function(*args, **kwargs)
         if replay is not _UNSEEN:
-            changed = replay.changed()
+            values = replay.inputs(leaves)
+            changed = replay.changed(values)
             if changed is None:
-                return replay.run(leaves)
+                return replay.run(values)
             self.reasons.append(f"traced again: {changed}")
         return self._trace(key, args, kwargs, leaves)
 
@@ -215,24 +216,29 @@ class Replay:
             else:
                 self.states.append((n, ref(storage)))
 
-    def changed(self) -> str | None:
-        """What differs from when the call was traced, or None."""
-        for module, training in self.modules:
-            if module.training is not training:
-                return f"{type(module).__name__}.training is now {module.training}"
-        for n, storage in self.captured:
-            if storage.value.meta is not self.metas[n]:
-                return f"a captured tensor is now {storage.value.meta}"
-        return None
-
-    def run(self, arguments: list[Tensor]) -> Any:
-        """Launch the program on the arguments and the present state."""
+    def inputs(self, arguments: list[Tensor]) -> list[Value]:
+        """The arguments and the present state, in the order of the program's leaves."""
         values = self.fixed.copy()
         for n, argument in self.arguments:
             values[n] = arguments[argument]._value()
         for n, storage in self.captured:
             values[n] = storage.value
-        if not all([value.ready for value in values]):
+        return values
+
+    def changed(self, values: list[Value]) -> str | None:
+        """What differs from when the call was traced, or None."""
+        for module, training in self.modules:
+            if module.training is not training:
+                return f"{type(module).__name__}.training is now {module.training}"
+        if [value.meta for value in values] != self.metas:
+            metas = zip(values, self.metas, strict=True)
+            other = next(value.meta for value, meta in metas if value.meta is not meta)
+            return f"a captured tensor is now {other}"
+        return None
+
+    def run(self, values: list[Value]) -> Any:
+        """Launch the program on these values."""
+        if False in [value.ready for value in values]:
             record.flush("jit arguments")
         slots = self.slots
         for n, live in self.live:
@@ -259,9 +265,9 @@ class Replay:
     def _hand_out(self, outcomes: list[Any]) -> Any:
         def give(t: Tensor) -> Tensor:
             n = self.returned[id(t)]
-            return t if n is None else from_value(_ready(t._value().meta, outcomes[n]))
+            return t if n is None else from_value(_ready(t._storage.value.meta, outcomes[n]))
 
-        return _map(self.result, give)
+        return give(self.result) if isinstance(self.result, Tensor) else _map(self.result, give)
 
 
 def _ready(meta: Meta, outcome: Any) -> Value:
