@@ -7,6 +7,7 @@ at once and compiled when it comes again: a new cell of a notebook answers in mi
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +57,8 @@ class Programs:
         """Find the program on disk, interpret it, or compile it and keep it."""
         started = time.perf_counter()
         try:
-            return self._make(key, recording, backend)
+            with _no_collector():
+                return self._make(key, recording, backend)
         finally:
             statistics.counters.program_seconds += time.perf_counter() - started
 
@@ -84,6 +86,21 @@ class Programs:
         if self._seen is not None and made is not None:
             self._seen.append(made)
         return executable
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Python's collector, which walks over all objects of the process, waits while within.
+
+    It would run dozens of times, and a compilation leaves hardly anything for it to find.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _is_small(recording: Recording) -> bool:
