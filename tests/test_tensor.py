@@ -249,14 +249,14 @@ def test_indices_out_of_range(key):
         grid(mg, 3, 2)[key]
 
 
-@pytest.mark.parametrize("key", [1.5, "a", True])
+@pytest.mark.parametrize("key", [1.5, "a"])
 def test_what_is_no_index(key):
     with pytest.raises(TypeError):
         grid(mg, 3, 2)[key]
 
 
 def test_negative_steps_are_refused():
-    with pytest.raises(ValueError, match="step must be positive"):
+    with pytest.raises(ValueError, match="step must be greater than zero"):
         grid(mg, 3, 2)[::-1]
 
 

@@ -40,6 +40,7 @@ class Parameter:
     name: str
     role: str
     default: Any
+    by_keyword: bool = False
 
 
 @dataclass(eq=False)
@@ -56,13 +57,17 @@ class Operator:
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
         """The nodes that this operator means for these input nodes and attributes."""
         arguments = self.arguments(inputs, attributes)
-        result = self.definition(*arguments)
+        result = self._define(arguments)
         if isinstance(result, tuple):
             return result
         rules = getattr(_noted, "rules", None)
         if self.derivative is not None and rules is not None:
             self._note(rules, result, inputs, arguments)
         return (result,)
+
+    def _define(self, arguments: list[Any]) -> Any:
+        named = {p.name: a for p, a in zip(self.parameters, arguments, strict=True) if p.by_keyword}
+        return self.definition(*arguments[: len(arguments) - len(named)], **named)
 
     def _note(
         self, rules: dict[int, Rule], output: Node, inputs: Sequence[Any], arguments: list[Any]

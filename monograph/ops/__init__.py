@@ -18,6 +18,8 @@ from . import (
     norm,
     random,
     reduce,
+    scatter,
+    selection,
     shape,
     update,
     views,

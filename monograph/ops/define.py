@@ -131,7 +131,10 @@ def operator(
         )  # fmt: skip
     title = name or definition.__name__
     parameters = list(inspect.signature(definition).parameters.values())
-    declared = tuple([Parameter(p.name, _role(p.annotation), p.default) for p in parameters])
+    declared = tuple([
+        Parameter(p.name, _role(p.annotation), p.default, p.kind is inspect.Parameter.KEYWORD_ONLY)
+        for p in parameters
+    ])  # fmt: skip
     made = Operator(title, definition, declared, view=view, smooth=smooth)
     scope: dict[str, Any] = {
         "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,

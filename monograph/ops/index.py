@@ -1,95 +1,174 @@
-"""Reading and writing at places that integer tensors name."""
+"""Reading at places that integer tensors name: gather, index_select, take, embedding."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..ir import build
-from ..ir.dtypes import Kind, int64
-from ..ir.index import Read
-from ..ir.node import axis, coordinates
+from ..ir.check import check
+from ..ir.dtypes import int64
 from ..tensor import Tensor
-from .define import Tensors, operator
+from .define import Tensors, function, operator
+from .inplace import into
+from .places import along, crossed, integers, slices
+from .shape import axis_of
 
 
-def _integers(where: Any) -> Any:
-    if where.dtype.kind is not Kind.INT:
-        raise TypeError(f"an index must be an integer tensor, got {where.dtype.name}")
-    return build.cast(where, int64)
+def as_integers(where: Any) -> Any:
+    """An index argument as int64; PyTorch's class of error for others."""
+    try:
+        return integers(where)
+    except IndexError as problem:
+        raise ValueError(str(problem)) from None
 
 
 @operator(to=None, method=False)
 def embedding(weight: Tensor, where: Tensor) -> Any:
     """Rows of weight at the indices `where`."""
-    where = _integers(where)
-    rank = where.ndim
-    shape = where.shape + weight.shape[1:]
-    row = Read(0, tuple(coordinates(where.shape)), weight.shape[0])
-    rest = [axis(rank + k, e) for k, e in enumerate(weight.shape[1:])]
-    return build.reindex(weight, shape, (row, *rest), reads=(where,))
-
-
-def _along(x: Any, dim: int) -> int:
-    rank = max(x.ndim, 1)
-    if not -rank <= dim < rank:
-        raise IndexError(f"dimension {dim} is out of range for a tensor of {x.ndim} dimensions")
-    return dim % rank
+    where = as_integers(where)
+    if weight.ndim != 2:
+        raise ValueError(f"weight must be a matrix, got {list(weight.shape)}")
+    line = build.reshape(where, (where.size,))
+    rows = slices(weight, 0, line).read(weight)
+    return build.reshape(rows, (*where.shape, weight.shape[1]))
 
 
 @operator
-def gather(x: Tensor, dim: int, where: Tensor) -> Any:
-    """out[i] = x[i with where[i] along dim]."""
-    where = _integers(where)
-    k = _along(x, dim)
-    if x.ndim == 0 and where.ndim == 0:
-        return x
-    if where.ndim != x.ndim:
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """out[i] = input[i with index[i] along dim].
+
+    >>> import monograph as mg
+    >>> mg.gather(mg.tensor([[1, 2], [3, 4]]), 1, mg.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    return _gathered(x, dim, index, negative=False)
+
+
+@operator(to=None, method=False, name="gather")
+def gather_from_end(x: Tensor, dim: int, index: Tensor) -> Any:
+    """gather, where negative indices count from the end."""
+    return _gathered(x, dim, index, negative=True)
+
+
+def _gathered(x: Any, dim: int, index: Any, negative: bool) -> Any:
+    k = axis_of(x, dim)
+    if not index.size:
+        return build.full(index.shape, 0, x.dtype)
+    if index.dtype.name not in ("int32", "int64"):
+        raise ValueError(f"the index must be int32 or int64, got {index.dtype.name}")
+    where = build.cast(index, int64)
+    check_beside(x, where, k, "tensor")
+    return along(x, k, where, negative).read(x)
+
+
+def check_beside(x: Any, where: Any, k: int, what: str) -> None:
+    """The index has the axes of x, and apart from axis k is not larger."""
+    if where.size and max(where.ndim, 1) != max(x.ndim, 1):
         raise ValueError(
-            f"the index {list(where.shape)} needs as many axes as the tensor {list(x.shape)}"
+            f"the index {list(where.shape)} needs as many axes as the {what} {list(x.shape)}"
         )
-    if any(where.shape[n] > x.shape[n] for n in range(x.ndim) if n != k):
+    if where.size and any(where.shape[n] > x.shape[n] for n in range(x.ndim) if n != k):
         raise ValueError(
-            f"the index {list(where.shape)} exceeds the tensor {list(x.shape)} beside dim {dim}"
+            f"the index {list(where.shape)} exceeds the {what} {list(x.shape)} beside axis {k}"
         )
-    place: list[Any] = list(coordinates(where.shape))
-    place[k] = Read(0, tuple(coordinates(where.shape)), x.shape[k])
-    return build.reindex(x, where.shape, place, reads=(where,))
 
 
 @operator
-def index_select(x: Tensor, dim: int, where: Tensor) -> Any:
-    """The slices of x along dim at the indices `where`."""
-    where = _integers(where)
-    k = _along(x, dim)
-    if where.ndim != 1:
-        raise ValueError(f"the index must have one axis, got {list(where.shape)}")
-    shape = (*x.shape[:k], where.shape[0], *x.shape[k + 1 :])
-    place: list[Any] = list(coordinates(shape))
-    place[k] = Read(0, (axis(k, shape[k]),), x.shape[k])
-    return build.reindex(x, shape, place, reads=(where,))
+def index_select(x: Tensor, dim: int, index: Tensor) -> Any:
+    """The slices of x along dim at the indices.
+
+    >>> import monograph as mg
+    >>> mg.index_select(mg.tensor([[1], [2], [3]]), 0, mg.tensor([2, 0])).tolist()
+    [[3], [1]]
+    """
+    if index.dtype.name not in ("int32", "int64"):
+        raise ValueError(f"the index must be int32 or int64, got {index.dtype.name}")
+    k = axis_of(x, dim)
+    if not x.ndim and index.size > 1:
+        raise IndexError("index_select of a tensor without axes takes one index")
+    return slices(x, k, integers(index)).read(x)
 
 
 @operator(to=None, method=False)
-def take(x: Tensor, where: Tensors) -> Any:
-    """x[i, j, …] for integer tensors over the leading axes; negative ones count from the end."""
-    parts = [_integers(w) for w in where]
-    if len(parts) > x.ndim:
-        raise IndexError(f"too many indices ({len(parts)}) for a tensor of {x.ndim} dimensions")
-    common = build.broadcast_shapes(*[p.shape for p in parts])
-    reads = []
-    for k, part in enumerate(parts):
-        part = build.broadcast_to(part, common)
-        reads.append(build.select(part < 0, part + x.shape[k], part))
-    rest = x.shape[len(parts) :]
-    place = [Read(n, tuple(coordinates(common)), x.shape[n]) for n in range(len(parts))]
-    left = [axis(len(common) + k, e) for k, e in enumerate(rest)]
-    return build.reindex(x, common + rest, (*place, *left), reads=reads)
+def index_at(x: Tensor, where: Tensors, dims: tuple[int, ...]) -> Any:
+    """x indexed at the axes `dims` by integer tensors that are broadcast together."""
+    return crossed(x, [integers(w) for w in where], dims).read(x)
 
 
-@operator(to="nn.functional", method=False)
-def one_hot(where: Tensor, num_classes: int) -> Any:
+@operator
+def take(x: Tensor, index: Tensor) -> Any:
+    """The elements of x, seen as one line, at the indices.
+
+    >>> import monograph as mg
+    >>> mg.take(mg.tensor([[1, 2], [3, 4]]), mg.tensor([3, -4])).tolist()
+    [4, 1]
+    """
+    if index.dtype is not int64:
+        raise ValueError(f"the index must be int64, got {index.dtype.name}")
+    if x.size == 0 and index.size:
+        raise IndexError("cannot take elements from an empty tensor")
+    return crossed(build.reshape(x, (x.size,)), [index], (0,)).read(build.reshape(x, (x.size,)))
+
+
+@function(method=True)
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
+) -> Tensor:
+    """The elements of x at the indices along dim, both broadcast beside it.
+
+    >>> import monograph as mg
+    >>> mg.take_along_dim(mg.tensor([[3, 1, 2]]), mg.tensor([[1, 2, 0]]), dim=1).tolist()
+    [[1, 2, 3]]
+    """
+    if dim is None:
+        made = gather_from_end(input.reshape(-1), 0, indices.reshape(-1))
+        return made if out is None else into(out, made)
+    if input.ndim != indices.ndim:
+        raise ValueError(
+            f"take_along_dim: the index {list(indices.shape)} needs as many axes as the "
+            f"tensor {list(input.shape)}"
+        )
+    k = axis_of(input, dim)
+    beside = build.broadcast_shapes(
+        tuple([1 if n == k else e for n, e in enumerate(input.shape)]),
+        tuple([1 if n == k else e for n, e in enumerate(indices.shape)]),
+    )
+    own = [input.shape[k] if n == k else e for n, e in enumerate(beside)]
+    others = [indices.shape[k] if n == k else e for n, e in enumerate(beside)]
+    made = gather_from_end(input.expand(*own), k, indices.expand(*others))
+    return made if out is None else into(out, made)
+
+
+@operator(to=None, method=False)
+def hot(where: Tensor, num_classes: int) -> Any:
     """1 at the index, 0 elsewhere, along a new last axis."""
     shape = (*where.shape, num_classes)
-    index = build.broadcast_to(build.expand_dims(_integers(where), [where.ndim]), shape)
+    bad = build.elementwise("or", where < 0, where > num_classes - 1)
+    check(
+        bad, where, f"class value {{value}} must be from 0 to {num_classes - 1}",
+        error="ValueOutOfRange",
+    )  # fmt: skip
+    index = build.broadcast_to(build.expand_dims(where, [where.ndim]), shape)
     hit = build.functions.eq(build.coordinate(shape, where.ndim), index)
     return build.cast(hit, int64)
+
+
+@function(to="nn.functional")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the index, 0 elsewhere, along a new last axis.
+
+    Without `num_classes` there are as many as the largest index needs: it is read.
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.one_hot(mg.tensor([1, 0]), 2).tolist()
+    [[0, 1], [1, 0]]
+    """
+    if tensor.dtype is not int64:
+        raise RuntimeError(f"one_hot takes an int64 tensor, got {tensor.dtype.name}")
+    if num_classes == -1:
+        if not tensor.numel():
+            raise RuntimeError("one_hot: the classes of an empty tensor must be given")
+        num_classes = int(tensor.max().item()) + 1
+    if num_classes < 1 and tensor.numel():
+        raise RuntimeError("one_hot: num_classes must be positive")
+    return hot(tensor, num_classes)

@@ -1,4 +1,9 @@
-"""Indexing and assignment: `x[key]` and `x[key] = new`."""
+"""Indexing and assignment: `x[key]` and `x[key] = new`, with all that keys may hold.
+
+Integers, slices, None and … make a view. Integer tensors (lists, arrays) then pick places on their
+axes. Boolean tensors become the places where they are true, for which their values are read; only
+`x[mask] = number` does without.
+"""
 
 from __future__ import annotations
 
@@ -7,63 +12,202 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
-from ..tensor import Tensor, tensor
-from . import index, shape
-from .creation import full_like
+from ..ir import build, dtypes
+from ..ir.dtypes import Kind
+from ..tensor import Tensor, adopt, tensor
+from . import math, shape
+from .define import Tensors, function
+from .define import operator as declare
+from .index import index_at
+from .places import crossed, integers
 from .views import expand
 
 
-def _places(x: Tensor, key: Any) -> tuple[Any, ...]:
-    """The key as integers, None and (start, stop, step) triples; … worked out."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    for n, part in enumerate(parts):
-        if part is Ellipsis:
-            used = len([p for p in parts if p is not None and p is not Ellipsis])
-            parts[n : n + 1] = [slice(None)] * (x.ndim - used)
-            break
-    used = len([p for p in parts if p is not None])
+def _part(part: Any) -> Any:
+    """One part of a key as None, …, an integer, a slice or a tensor."""
+    if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)):
+        return part
+    if isinstance(part, (bool, np.bool_)):
+        return tensor(bool(part))
+    if isinstance(part, (list, tuple, range, np.ndarray)):
+        listed = [int(p) if isinstance(p, Tensor) else p for p in part]
+        made = np.asarray(part if isinstance(part, np.ndarray) else listed)
+        return tensor(made.astype(np.int64) if made.size == 0 else made)
+    try:
+        return operator.index(part)
+    except TypeError:
+        raise TypeError(
+            "only integers, slices, ellipsis (...), None and tensors (or lists) of integers or "
+            f"booleans are valid indices, got {type(part).__name__}"
+        ) from None
+
+
+def _axes_used(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    if isinstance(part, Tensor) and part.dtype in (dtypes.bool_, dtypes.uint8):
+        return part.ndim
+    return 1
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, Tensor) and part.dtype in (dtypes.bool_, dtypes.uint8)
+
+
+def _parts(x: Tensor, key: Any) -> list[Any]:
+    """The key as a list that names every axis: … worked out."""
+    parts = [_part(p) for p in (key if isinstance(key, tuple) else (key,))]
+    used = sum([_axes_used(p) for p in parts])
     if used > x.ndim:
         raise IndexError(f"too many indices ({used}) for a tensor of {x.ndim} dimensions")
-    return tuple([_place(p) for p in parts])
+    result: list[Any] = []
+    rest = x.ndim - used  # axes that no part names: where the first … stands, or at the end
+    for part in parts:
+        if part is Ellipsis:
+            result += [slice(None)] * rest
+            rest = 0
+        else:
+            result.append(part)
+    return result + [slice(None)] * rest
+
+
+def _places_of(mask: Tensor, x: Tensor, k: int) -> list[Tensor]:
+    """The places where a mask over the axes of x from k on is true, one tensor an axis."""
+    here = tuple(x.shape[k : k + mask.ndim])
+    if tuple(mask.shape) != here:
+        raise IndexError(
+            f"the shape of the mask {list(mask.shape)} does not match the tensor's axes "
+            f"{list(here)} from axis {k} on"
+        )
+    return [adopt(places) for places in np.nonzero(mask._array())]
+
+
+def _bound(end: Any) -> int | None:
+    return None if end is None else operator.index(end)
 
 
 def _place(part: Any) -> Any:
-    if part is None:
-        return None
+    """A part for `basic_index`: an integer, None, or (start, stop, step)."""
     if isinstance(part, slice):
-        if part.step is not None and int(part.step) <= 0:
-            raise errors.OperandError("a slice's step must be positive")
-        ends = [None if v is None else int(v) for v in (part.start, part.stop, part.step)]
-        return tuple(ends)
-    if isinstance(part, Tensor) and part.ndim:
-        raise TypeError("indexing by a tensor together with slices is not supported yet")
-    if isinstance(part, bool):
-        raise TypeError("indexing by True or False is not supported")
-    return operator.index(part)
+        step = _bound(part.step)
+        if step is not None and step <= 0:
+            raise ValueError("a slice's step must be greater than zero")
+        return (_bound(part.start), _bound(part.stop), step)
+    return part
+
+
+_WHOLE = (None, None, None)
+
+
+def _split(x: Tensor, key: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+    """The view that the key's integers, slices and None make, and the tensors on its axes."""
+    basic: list[Any] = []
+    tensors: list[Tensor] = []
+    dims: list[int] = []
+    source = k = 0  # the next axis of x, and of the view
+    for part in _parts(x, key):
+        picks: list[Tensor] = []
+        if _is_mask(part) and part.ndim == 0:  # x[True]: a new axis of size 1, or 0
+            basic.append(None)
+            tensors.append(adopt(np.zeros(int(bool(part)), np.int64)))
+            dims.append(k)
+            k += 1
+        elif _is_mask(part):
+            picks = _places_of(part, x, source)
+        elif isinstance(part, Tensor):
+            if part.dtype.kind is not Kind.INT:
+                raise IndexError(
+                    "tensors used as indices must be integers or booleans, this one is "
+                    f"{part.dtype.name}"
+                )
+            picks = [part]
+        else:
+            basic.append(_place(part))
+            k += 0 if isinstance(part, int) else 1
+        for pick in picks:
+            basic.append(_WHOLE)
+            tensors.append(pick)
+            dims.append(k)
+            k += 1
+        source += _axes_used(part)
+    plain = len(basic) == x.ndim and all(place == _WHOLE for place in basic)
+    view = x if plain else shape.basic_index(x, tuple(basic))
+    return view, tensors, tuple(dims)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
-    listed = [_as_tensor(part) for part in (key if isinstance(key, tuple) else (key,))]
-    if any(isinstance(part, Tensor) and part.ndim for part in listed):
-        if not all(isinstance(part, Tensor) for part in listed):
-            raise TypeError("indexing mixes tensors and other keys; use integer tensors only")
-        return index.take(x, listed)
-    return shape.basic_index(x, _places(x, key))
+    view, tensors, dims = _split(x, key)
+    if not tensors:
+        return shape.basic_index(x, ()) if view is x else view
+    return index_at(view, tensors, dims)
 
 
-def _as_tensor(part: Any) -> Any:
-    return tensor(part) if isinstance(part, (list, np.ndarray)) else part
+@declare(to=None, method=False, name="index_put")
+def put_at(
+    x: Tensor, values: Tensor, where: Tensors, dims: tuple[int, ...], accumulate: bool = False
+) -> Any:
+    """x with the values at the places that integer tensors name on the axes `dims`."""
+    region = crossed(x, [integers(w) for w in where], dims)
+    if not accumulate:
+        return region.write(x, values)
+    values = build.broadcast_to(build.cast(values, x.dtype), region.shape)
+    return x + region.combine("add", values, x.shape)
 
 
 def setitem(x: Tensor, key: Any, new: Any) -> None:
     """x[key] = new."""
-    place = getitem(x, key)
-    if place._view is None:
-        raise TypeError("assignment needs integers and slices")
-    filled = new if isinstance(new, Tensor) else full_like(place, new)
-    place._write(expand(filled.to(x.dtype), *place.shape))
+    if isinstance(key, Tensor) and key.dtype is dtypes.bool_ and _is_number(new):
+        if tuple(key.shape) == tuple(x.shape[: key.ndim]):
+            mask = key.reshape(*key.shape, *[1] * (x.ndim - key.ndim))
+            value = new.reshape(()) if isinstance(new, Tensor) else new
+            x._write(math.masked_fill(x, mask, value), fresh=True)
+            return
+    view, tensors, dims = _split(x, key)
+    if isinstance(new, Tensor):
+        values = new.to(x.dtype)
+    elif _is_number(new):
+        values = shape.full_of((), new, x.dtype)
+    else:
+        values = tensor(new, dtype=x.dtype)
+    if tensors:
+        result = put_at(view, values, tensors, dims)
+        view._write(result, fresh=view._view is None)
+    else:
+        target = shape.basic_index(x, ()) if view is x else view
+        target._write(_fitted(values, tuple(target.shape)))
+
+
+def _fitted(values: Tensor, size: tuple[int, ...]) -> Tensor:
+    """The values broadcast to a size; leading axes of size 1 too many are dropped."""
+    while values.ndim > len(size) and values.shape[0] == 1:
+        values = values.squeeze(0)
+    return expand(values, *size)
+
+
+def _is_number(new: Any) -> bool:
+    if isinstance(new, Tensor):
+        return new.numel() == 1
+    return isinstance(new, (bool, int, float, complex, np.generic))
+
+
+@function(method=True, inplace=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """x with values at the places that a tuple of index tensors names.
+
+    >>> import monograph as mg
+    >>> mg.zeros(3).index_put((mg.tensor([2, 0]),), mg.tensor([1.0, 5.0])).tolist()
+    [5.0, 0.0, 1.0]
+    """
+    if values.dtype is not input.dtype:
+        raise RuntimeError(
+            f"index_put: the values are {values.dtype.name}, the tensor is {input.dtype.name}"
+        )
+    key = tuple([slice(None) if part is None else part for part in indices])
+    view, tensors, dims = _split(input, key)
+    if not tensors:
+        return math.clone(expand(values, *input.shape))
+    return put_at(view, values, tensors, dims, accumulate)
 
 
 Tensor.__getitem__ = getitem  # type: ignore[method-assign,assignment]

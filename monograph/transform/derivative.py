@@ -177,10 +177,26 @@ def _shifted(rows: Node, by: int) -> Node:
 
 def _pull_scatter(node: Node, g: Node) -> Cotangents:
     assert isinstance(node, Scatter)
-    if node.combine != "add":
-        raise NotImplementedError(f"the derivative of scatter with {node.combine}")
     source, *reads = node.inputs
-    part = build.reindex(g, source.shape, node.index, node.guard, 0, reads)
+
+    def read(a: Node) -> Node:
+        return build.reindex(a, source.shape, node.index, node.guard, 0, reads)
+
+    def spread(combine: str, a: Node) -> Node:
+        return build.scatter(combine, a, node.shape, node.index, node.guard, reads)
+
+    if node.combine == "add":
+        part = read(g)
+    elif node.combine == "mul":  # of the factors that are not 0, and how many are: no x / 0
+        zero = build.functions.eq(source, 0.0)
+        safe = build.select(zero, 1.0, source)
+        zeros = read(spread("add", build.cast(zero, g.dtype)))
+        alone = build.functions.eq(zeros, build.cast(zero, g.dtype))
+        part = build.select(alone, read(g * spread("mul", safe)) / safe, 0.0)
+    else:  # equal extremes share
+        best = build.functions.eq(source, read(node))
+        number = spread("add", build.cast(best, g.dtype))
+        part = build.select(best, read(g / build.functions.maximum(number, 1.0)), 0.0)
     return (part, *([None] * len(reads)))
 
 

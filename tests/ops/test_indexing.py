@@ -1,0 +1,91 @@
+"""Keys of every kind, read and assigned, with derivatives, against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+
+A = np.random.default_rng(0).normal(size=(4, 5, 6)).astype("f")
+
+
+class T:
+    """An index tensor in a key."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+
+
+EMPTY = T(np.zeros(0, np.int64))
+KEYS = {
+    "integer": 0, "from the end": -1, "slice": slice(1, 3), "None": None, "ellipsis": ...,
+    "integers": (0, 1, 2), "last": (..., 0), "new axes": (None, ..., None),
+    "tensor": T([0, 2]), "matrix": T([[0, 2], [1, -1]]), "two tensors": (T([0, 1]), T([2, 3])),
+    "second axis": (slice(None), T([1, 2])), "apart": (T([0, 1]), slice(None), T([2, 3])),
+    "integer and tensor": (0, T([1, 2]), slice(1, 4)),
+    "steps, tensor, integer": (slice(None, None, 2), T([1, 2]), 0),
+    "mask of rows": T(A[:, 0, 0] > 0), "mask": T(A > 0),
+    "mask of the second axis": (slice(None), T(A[0, :, 0] > 0)),
+    "mask and number": (T(A[:, :, 0] > 0), T(2)), "True": True,
+    "True and slice": (True, slice(0, 2)),
+    "list": [0, 2], "list of booleans": [True, False, True, False], "number": T(1),
+    "numbers": (T(1), T(2)), "number on the second axis": (slice(None), T(2)),
+    "NumPy integer": np.int64(2), "apart by None": (T([0, 1]), None, T([2, 3])),
+    "None and tensor": (None, T([0, 1])), "empty slice": slice(2, 2), "empty tensor": EMPTY,
+    "last axis": (..., T([0, 5])),
+}  # fmt: skip
+
+
+def convert(key, library):
+    if isinstance(key, T):
+        return library.tensor(key.data)
+    if isinstance(key, tuple):
+        return tuple(convert(part, library) for part in key)
+    return key
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("name", KEYS)
+def test_key(name, backend):
+    new = np.random.default_rng(1).normal(size=A[:0].shape)
+    results = []
+    for library in (mg, torch):
+        with mg.config.override(backend=backend):
+            key = convert(KEYS[name], library)
+            x = library.tensor(A)
+            read = x[key]
+            new = np.random.default_rng(1).normal(size=tuple(read.shape)).astype("f")
+            filled = library.tensor(A)
+            filled[key] = 7.0
+            filled[key] = filled[key] * 2
+            p = library.tensor(A, requires_grad=True)
+            w = library.tensor(new, requires_grad=True)
+            (p[key] ** 2).sum().backward()
+            q = p * 2
+            q[key] = w
+            (q**3).sum().backward()
+            results.append([t.detach().numpy() for t in (read, filled, p.grad, w.grad)])
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "key, error",
+    [
+        ((0, 0, 0, 0), IndexError), (9, IndexError), (slice(None, None, -1), ValueError),
+        (T([0.5]), IndexError), (T([True, False]), IndexError), ("a", TypeError),
+        (T(np.ones((4, 4), bool)), IndexError),
+    ],
+)  # fmt: skip
+def test_wrong_keys(key, error):
+    for library in (mg, torch):
+        x = library.tensor(A)
+        with pytest.raises(error):
+            x[convert(key, library)]
+
+
+def test_last_of_equal_places_stays():
+    x = mg.zeros(3)
+    x[mg.tensor([1, 1, 1])] = mg.tensor([1.0, 2.0, 3.0])
+    assert x.tolist() == [0, 3, 0]
