@@ -3,7 +3,8 @@
     python tools/coverage.py --entry 'cumsum|cumprod' --backend reference -v
     python tools/coverage.py --entry 'nn.functional.*pool' --dtype float32,int64
     python tools/coverage.py --entry 'cumsum' --write     # and renew these lines of covered.txt
-    python tools/coverage.py --write --jobs 2             # everything; renews docs/coverage.md
+    python tools/coverage.py --todo --write --jobs 2      # what is not complete yet
+    python tools/coverage.py --write --jobs 2             # everything; `make coverage` is this
 
 Without --entry all operators are tried. How to read the output: tests/opinfo/README.md.
 """
@@ -31,6 +32,9 @@ def main() -> int:
     from tests.opinfo import claims, lookup, page
 
     names = chosen(lookup.entries(), arguments)
+    if arguments.todo:
+        complete = {name for name, claim in claims.read().items() if claim.complete}
+        names = [name for name in names if name not in complete]
     if arguments.page:
         page.write(claims.read())
         return 0
@@ -59,6 +63,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--backend", default="", help="reference, cpu; both if not given")
     parser.add_argument("--dtype", default="", help="one or more, with commas; all if not given")
     parser.add_argument("--quick", action="store_true", help="a few samples of three dtypes")
+    parser.add_argument("--todo", action="store_true", help="only what is not complete yet")
     parser.add_argument("--absent", action="store_true", help="list absent entries too")
     parser.add_argument("--no-second", action="store_true", help="no second derivatives")
     parser.add_argument(

@@ -14,6 +14,7 @@ from .convert import dtype_name
 from .faults import check_errors
 from .known import KNOWN, KNOWN_ERRORS
 from .run import Outcome
+from .samples import enough
 from .variants import check_variants
 
 BACKENDS = ("reference", "cpu")
@@ -94,7 +95,7 @@ def _dtype(
     few = name in FEW_DTYPES or bool(options.dtypes)
     if "reference" in options.backends and (few or not options.quick):
         second = options.second and (dtype in PRECISE or options.quick)
-        limit = FEW if options.quick else None
+        limit = FEW if options.quick else enough(dtype)
         outcomes = run.check(
             entry, dtype, "reference", limit, second=second, references=options.references
         )

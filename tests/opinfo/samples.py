@@ -13,6 +13,13 @@ import numpy as np
 import torch
 
 NONCONTIGUOUS = 4  # how many samples are tried in a non-contiguous form as well
+MANY = 100  # samples that suffice for a dtype other than these:
+MAIN = (torch.float32, torch.float64)
+
+
+def enough(dtype: torch.dtype) -> int | None:
+    """How many samples are tried where nothing else is asked for; None: all of them."""
+    return None if dtype in MAIN else MANY
 
 
 def samples(
