@@ -33,6 +33,9 @@ def noting(rules: dict[int, Rule]) -> Iterator[None]:
         _noted.rules = before
 
 
+REQUIRED: Any = object()  # stands where a parameter has no default
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: role "input", "inputs" (a sequence of tensors) or "attribute"."""

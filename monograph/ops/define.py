@@ -14,12 +14,12 @@ variant `x.name_()`. Nothing else lists the operators: namespaces are filled fro
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any, NewType
 
-from ..ir.operator import Operator, Parameter
+from ..ir.operator import REQUIRED, Operator, Parameter
 from ..record import OPERATOR_FILE, call
 from ..tensor import Tensor
 from .inplace import in_place, into
@@ -43,6 +43,7 @@ def members(namespace: str) -> dict[str, Callable[..., Any]]:
     return dict(sorted(_namespaces.get(namespace, {}).items()))
 
 
+@functools.cache
 def _role(annotation: Any) -> str:
     """What a parameter is, from its annotation: as text, or as the object that it names."""
     if isinstance(annotation, str):
@@ -53,26 +54,47 @@ def _role(annotation: Any) -> str:
     return _ROLES.get(bare, "attribute")
 
 
-def _wrapper_source(name: str, parameters: list[inspect.Parameter], public: bool) -> str:
+def _parameters(definition: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a definition; `inspect.signature` takes ten times as long."""
+    code = definition.__code__
+    count = code.co_argcount
+    names = code.co_varnames[: count + code.co_kwonlyargcount]
+    given = definition.__defaults__ or ()
+    defaults = dict(zip(names[count - len(given) : count], given, strict=True))
+    defaults.update(definition.__kwdefaults__ or {})
+    kinds = definition.__annotations__
+    return [
+        Parameter(name, _role(kinds.get(name, "")), defaults.get(name, REQUIRED), n >= count)
+        for n, name in enumerate(names)
+    ]
+
+
+@functools.cache
+def _wrapper_code(source: str) -> CodeType:
+    """The code of a wrapper; many operators have the same parameters and so the same text."""
+    module = compile(source, f"{OPERATOR_FILE}>", "exec")
+    return next(part for part in module.co_consts if isinstance(part, CodeType))
+
+
+def _wrapper_source(parameters: list[Parameter], public: bool) -> str:
     """Text of the function that users call: it sorts arguments into inputs and attributes."""
     heads, inputs, attributes, lines, extra = [], [], [], [], []
     by_keyword = False
     for n, p in enumerate(parameters):
-        if p.kind is inspect.Parameter.KEYWORD_ONLY and not by_keyword:
+        if p.by_keyword and not by_keyword:
             heads.append("*")
             by_keyword = True
         # Definitions say x; users say input, as in PyTorch.
         given = "input" if p.name == "x" and public else p.name
-        required = p.default is inspect.Parameter.empty
+        required = p.default is REQUIRED
         heads.append(given if required else f"{given}=_default{n}")
         if given in _OTHER_NAME and public and not required:
             other = _OTHER_NAME[given]
             extra.append(f"{other}=_absent")
             lines.append(f"    if {other} is not _absent: {given} = {other}\n")
-        role = _role(p.annotation)
-        if role == "input":
+        if p.role == "input":
             inputs.append(given)
-        elif role == "inputs":
+        elif p.role == "inputs":
             inputs.append(f"*{given}")
             attributes.append(f"len({given})")
         else:
@@ -85,7 +107,7 @@ def _wrapper_source(name: str, parameters: list[inspect.Parameter], public: bool
         lines.append(f"    if out is not None: return _into(out, {record})\n")
     if extra:
         heads += extra if by_keyword else ["*", *extra]
-    return f"def {name}({', '.join(heads)}):\n{''.join(lines)}    return {record}\n"
+    return f"def call({', '.join(heads)}):\n{''.join(lines)}    return {record}\n"
 
 
 def _publish(
@@ -130,28 +152,33 @@ def operator(
             smooth=smooth,
         )  # fmt: skip
     title = name or definition.__name__
-    parameters = list(inspect.signature(definition).parameters.values())
-    declared = tuple([
-        Parameter(p.name, _role(p.annotation), p.default, p.kind is inspect.Parameter.KEYWORD_ONLY)
-        for p in parameters
-    ])  # fmt: skip
-    made = Operator(title, definition, declared, view=view, smooth=smooth)
-    scope: dict[str, Any] = {
-        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,
-    }  # fmt: skip
-    for n, parameter in enumerate(parameters):
-        scope[f"_default{n}"] = parameter.default
-    source = _wrapper_source(definition.__name__, parameters, to is not None)
-    # As namedtuple does: the text has the parameters themselves, which a closure cannot have. The
-    # file name says that what users call is part of the package, not their own line.
-    exec(compile(source, f"{OPERATOR_FILE}{title}>", "exec"), scope)
-    made_function = scope[definition.__name__]
-    functools.update_wrapper(made_function, definition)
-    del made_function.__wrapped__  # the signature is the wrapper's own
+    parameters = _parameters(definition)
+    made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth)
+    made_function = _wrapper(definition, made, to is not None)
     made_function.operator = made
     made_function.derivative = functools.partial(_set_derivative, made)
     _publish(made_function, title, to, method, aliases, inplace)
     return made_function
+
+
+def _wrapper(definition: Callable[..., Any], made: Operator, public: bool) -> Any:
+    """The function that users call. Its file name says that it is none of their own lines."""
+    code = _wrapper_code(_wrapper_source(list(made.parameters), public))
+    code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
+    scope = {
+        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,
+    }  # fmt: skip
+    function = FunctionType(code, scope, definition.__name__)
+    positional = [p for p in made.parameters if not p.by_keyword]
+    function.__defaults__ = tuple([p.default for p in positional if p.default is not REQUIRED])
+    named = {p.name: p.default for p in made.parameters if p.by_keyword}
+    named = {name: value for name, value in named.items() if value is not REQUIRED}
+    if public:
+        spelled = [other for other in _OTHER_NAME.values() if other in code.co_varnames]
+        named |= {"out": None} | dict.fromkeys(spelled, ABSENT)
+    function.__kwdefaults__ = named
+    function.__doc__, function.__module__ = definition.__doc__, definition.__module__
+    return function
 
 
 def _set_derivative(made: Operator, rule: Callable[..., Any]) -> Callable[..., Any]:
