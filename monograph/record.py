@@ -284,18 +284,13 @@ def _is_ours(filename: str) -> bool:
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
-    epoch, leaves = recorder.epoch, recorder.leaves
+    epoch = recorder.epoch
     signature = record.signature
     part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
     for n, value in enumerate(record.inputs):
         if value.__class__ is Value:
             if value.epoch != epoch:
-                if value.ready:  # as in `_enter`, which costs a call
-                    leaves.append(value)
-                    value.epoch = epoch
-                    value.position = -len(leaves)
-                else:
-                    _enter(recorder, value)
+                _enter(recorder, value)
             part.append(value.position)
         elif value is None:
             part.append(None)
