@@ -9,6 +9,7 @@ coefficients are the strides. Where it is not, the result cannot be a view: `vie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .ir import build, index
@@ -24,7 +25,7 @@ class Geometry:
     strides: tuple[int, ...]
     offset: int
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of elements."""
         result = 1
@@ -32,12 +33,12 @@ class Geometry:
             result *= extent
         return result
 
-    @property
+    @cached_property
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in the order of the last axis first."""
         return self.size < 2 or self._follows(range(len(self.shape)))
 
-    @property
+    @cached_property
     def is_channels_last(self) -> bool:
         """Whether they do with axis 1 innermost, as images with their channels last."""
         rank = len(self.shape)
@@ -52,7 +53,7 @@ class Geometry:
                 expected *= self.shape[k]
         return True
 
-    @property
+    @cached_property
     def overlaps(self) -> bool:
         """Whether two elements may share a place: an axis is repeated, or axes interleave."""
         reach = 0
@@ -83,10 +84,12 @@ def geometry_of(
 ) -> Geometry | None:
     """The geometry of a chain of views over a storage of kind `meta`; None if it is not affine."""
     key = (meta, strides, chain)
-    if key not in _known:
+    try:
+        return _known[key]
+    except KeyError:
         base = contiguous(meta.shape) if strides is None else strides
-        _known[key] = _work_out(meta, base, chain)
-    return _known[key]
+        found = _known[key] = _work_out(meta, base, chain)
+        return found
 
 
 def _work_out(meta: Meta, strides: tuple[int, ...], chain: tuple[Any, ...]) -> Geometry | None:

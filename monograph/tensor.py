@@ -17,22 +17,29 @@ from . import errors, record, sharing
 from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
 from .ir.dtypes import DType
-from .storage import Storage, Value, concrete, meta_of
+from .storage import Meta, Storage, Value, concrete, meta_of
+
+Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
+STEPS = 2  # views of an origin, after which a later view becomes the origin
 
 
 class View:
     """How a tensor is seen in its storage: the view operators that lead from there to it.
 
     They are linked, (operators before, operator, attributes), so that a view of a view is made in
-    the same time however many came before it.
+    the same time however many came before it. `origin` serves its geometry in the same way: kind
+    and strides of an earlier view that begins where the storage does, and the steps from there.
     """
 
-    __slots__ = ("links", "version", "value")
+    __slots__ = ("links", "version", "value", "origin")
 
-    def __init__(self, links: tuple[Any, ...], version: int, value: Value) -> None:
+    def __init__(
+        self, links: tuple[Any, ...], version: int, value: Value, origin: Origin | None = None
+    ) -> None:
         self.links = links
         self.version = version
         self.value = value
+        self.origin = origin
 
     def chain(self) -> tuple[Any, ...]:
         """(operator, attributes) of every step, from the storage on."""
@@ -76,7 +83,7 @@ class Tensor:
             return self._storage.value
         if view.version != self._storage.version:
             value = _apply_chain(self._storage.value, view.chain())
-            view.value, view.version = value, self._storage.version
+            view.value, view.version, view.origin = value, self._storage.version, None
         return view.value
 
     @property
@@ -114,9 +121,23 @@ class Tensor:
         if self._view is None:
             shape = storage.value.meta.shape
             return Geometry(shape, storage.strides or contiguous(shape), 0)
-        found = geometry_of(storage.value.meta, storage.strides, self._view.chain())
+        found = geometry_of(*self._origin())
         assert found is not None, "a view whose places are no strides"
         return found
+
+    def _origin(self) -> Origin:
+        """Kind and strides that the geometry follows from, and the views from there."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return storage.value.meta, storage.strides, ()
+        if view.origin is None or view.version != storage.version:
+            return storage.value.meta, storage.strides, view.chain()
+        meta, strides, steps = view.origin
+        if len(steps) >= STEPS and storage.strides is None:
+            found = geometry_of(meta, strides, steps)
+            if found is not None and found.offset == 0:
+                view.origin = (view.value.meta, found.strides, ())
+        return view.origin
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours: along each axis, or one."""
@@ -424,8 +445,10 @@ def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
 def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
     made = object.__new__(Tensor)
     made._storage = storage = base._storage
+    meta, strides, steps = base._origin()
+    origin = (meta, strides, (*steps, (operator, attributes)))
     before = None if base._view is None else base._view.links
-    made._view = View((before, operator, attributes), storage.version, value)
+    made._view = View((before, operator, attributes), storage.version, value, origin)
     return made
 
 
@@ -443,10 +466,10 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
         return None
     if base.requires_grad or record.recorder().hold:  # a replay reads the storage of its day
         return None
-    before = None if base._view is None else base._view.links
-    view = View((before, operator, attributes), storage.version, whole)
+    meta, strides, steps = base._origin()
+    origin = (meta, strides, (*steps, (operator, attributes)))
     try:
-        found = geometry_of(whole.meta, None, view.chain())
+        found = geometry_of(*origin)
     except (ValueError, TypeError, IndexError):
         return None  # the call says what is wrong, in its own words
     if found is None or not found.is_contiguous:
@@ -455,9 +478,10 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     value = Value(meta_of(found.shape, whole.meta.dtype))
     value.data = whole.array().reshape(-1)[found.offset : found.offset + size].reshape(found.shape)
     value.ready, value.part_of = True, whole
-    view.value = value
+    before = None if base._view is None else base._view.links
     made = object.__new__(Tensor)
-    made._storage, made._view = storage, view
+    made._storage = storage
+    made._view = View((before, operator, attributes), storage.version, value, origin)
     return made
 
 

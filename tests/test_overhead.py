@@ -61,11 +61,11 @@ def test_a_cached_step():
     mg.stats.reset()
     step()
     assert (mg.stats().recorded, mg.stats().compilations) == (8, 0)
-    assert found <= 680
+    assert found <= 700
 
 
 def test_a_layer_more():
-    assert calls(training_step(7)) - calls(training_step(3)) <= 4 * 130
+    assert calls(training_step(7)) - calls(training_step(3)) <= 4 * 140
 
 
 def test_replay():
@@ -78,8 +78,8 @@ def test_replay():
         (lambda x: x * 1.01, 31),
         (lambda x: x + x, 29),
         (F.relu, 24),
-        (lambda x: x.reshape(4, 4), 29),
-        (lambda x: x[1:], 47),
+        (lambda x: x.reshape(4, 4), 31),
+        (lambda x: x[1:], 80),
     ],
     ids=["number", "tensors", "function", "view", "slice"],
 )
@@ -96,8 +96,11 @@ def test_recording_an_operator(operator, most):
     assert found <= most
 
 
-def test_views_of_views_cost_the_same_each():
+@pytest.mark.parametrize("requires_grad", [False, True], ids=["data", "recorded"])
+def test_views_of_views_cost_the_same_each(requires_grad):
     x = mg.rand(4, 4)
+    mg.synchronize()
+    x.requires_grad_(requires_grad)
 
     def chain(length):
         y = x

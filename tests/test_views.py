@@ -177,3 +177,28 @@ def test_a_part_that_was_read_is_not_overwritten():
 def test_numpy_of_a_tensor_that_requires_grad():
     with pytest.raises(RuntimeError, match="detach"):
         mg.ones(2, requires_grad=True).numpy()
+
+
+def test_the_geometry_of_many_views_is_that_of_the_last():
+    ours, theirs = mg.arange(24).reshape(2, 3, 4), torch.arange(24).reshape(2, 3, 4)
+    steps = [
+        lambda x: x.transpose(0, 2),
+        lambda x: x.unsqueeze(1),
+        lambda x: x[:, :, ::2],
+        lambda x: x.permute(2, 3, 0, 1),
+        lambda x: x[:, 1:],
+        lambda x: x.squeeze(3),
+        lambda x: x[..., 1:3],
+        lambda x: x.expand(2, *x.shape),
+        lambda x: x[1],
+        lambda x: x.flatten(),
+        lambda x: x.reshape(2, -1),
+        lambda x: x.t(),
+    ]
+    for step in steps:
+        ours, theirs = step(ours), step(theirs)
+        longer = [k for k, extent in enumerate(theirs.shape) if extent > 1]
+        assert [ours.stride(k) for k in longer] == [theirs.stride(k) for k in longer]
+        assert ours.storage_offset() == theirs.storage_offset()
+        assert ours.is_contiguous() == theirs.is_contiguous()
+        assert ours.tolist() == theirs.tolist()

@@ -26,11 +26,11 @@ def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
     if not isinstance(x, Tensor):
         return True  # a node: it has no storage
     storage = x._storage
-    if x._view is None and storage.strides is None:
+    if (x._view is None and storage.strides is None) or x._geometry().is_contiguous:
         return True
-    chain = x._view.chain() if x._view is not None else ()
+    meta, strides, steps = x._origin()
     step = (shape.reshape_to.operator, (shape.resolve_shape(x.numel(), sizes),))
-    return geometry_of(storage.value.meta, storage.strides, (*chain, step)) is not None
+    return geometry_of(meta, strides, (*steps, step)) is not None
 
 
 @function(method=True)
