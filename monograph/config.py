@@ -164,6 +164,12 @@ class Config:
         False, SWITCH, "Check the graph between all compiler passes (always on in the tests)."
     )
 
+    bounds_checks: bool = setting(
+        False,
+        SWITCH,
+        "Check every load and store of generated CPU kernels; to find errors of the compiler.",
+    )
+
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         for declared in fields(self):
             variable = PREFIX + declared.name.upper()

@@ -11,8 +11,12 @@ class OperandError(MonographError, RuntimeError, ValueError):
     """Shapes or dtypes that an operator does not take, found at the call."""
 
 
-class IndexOutOfRange(MonographError, IndexError):
-    """An index outside the axis that it addresses."""
+class IndexOutOfRange(MonographError, IndexError, RuntimeError):
+    """An index outside the axis that it addresses. PyTorch raises either, by operator."""
+
+
+class ValueOutOfRange(MonographError, RuntimeError, ValueError):
+    """A number in a tensor that an operator does not take, found when it is computed."""
 
 
 class GradientError(MonographError, RuntimeError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
-from . import record, statistics
+from . import launches, record, statistics
 from .config import config
 from .storage import Meta, Storage, Value
 from .tensor import Tensor, from_value
@@ -47,6 +47,7 @@ class Trace:
     slots: list[Any] = field(default_factory=list)
     live: list[tuple[int, Any]] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
+    lines: list[launches.Line] = field(default_factory=list)
 
     def __call__(self, recorder: record.Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
@@ -55,6 +56,7 @@ class Trace:
         self.slots = list(recorder.slots)
         self.live = list(recorder.live_slots)
         self.results = recorder.results
+        self.lines = launches.lines_of(getattr(executable, "checks", ()), recorder.records)
 
 
 class Jitted:
@@ -79,7 +81,7 @@ class Jitted:
         shape = [_signature(arg, leaves) for arg in args]
         if kwargs:
             shape.append(("by name", _signature(kwargs, leaves)))
-        key = (tuple(shape), recorder.grad, config.backend, config.onednn)
+        key = (tuple(shape), recorder.grad, config.backend, config.onednn, config.bounds_checks)
         replay = self._replays.get(key, _UNSEEN)
         if replay is None:
             return self.function(*args, **kwargs)
@@ -176,6 +178,7 @@ class Replay:
         self.executable = trace.executable
         self.slots = trace.slots
         self.live = trace.live
+        self.lines = trace.lines
         arguments = {id(value): n for n, value in enumerate(entry)}
         self.arguments: list[tuple[int, int]] = []  # (leaf, argument)
         self.captured: list[tuple[int, Storage]] = []  # (leaf, storage read at each call)
@@ -240,15 +243,23 @@ class Replay:
         """Launch the program on these values."""
         if False in [value.ready for value in values]:
             record.flush("jit arguments")
+            for value in values:
+                if not value.ready:
+                    raise record._unknown(value)
         slots = self.slots
         for n, live in self.live:
             slots[n] = live.get()
         outcomes = self.executable.run(values, slots)
         statistics.note_flush("jit replay", 0)
-        self._put(outcomes)
-        return self._hand_out(outcomes)
+        launch = launches.Replayed(self.executable, self.lines)
+        self._put(outcomes, launch)
+        result = self._hand_out(outcomes, launch)
+        owner = record.recorder().owner
+        if self.lines or owner.launches or owner.failure is not None:
+            launches.begin(owner, launch)
+        return result
 
-    def _put(self, outcomes: list[Any]) -> None:
+    def _put(self, outcomes: list[Any], launch: launches.Replayed) -> None:
         for storage in self.stays:
             storage.version += 1
         for n, where in self.states:
@@ -259,13 +270,22 @@ class Replay:
                 value.requires_grad, value.leaf = old.requires_grad, old.leaf
                 target.write(value)
                 value.replaces = None
+                launch.values.append(value)
+                launch.replaced.append((value, old))
         for leaf, meta, n in self.gradients:
-            leaf._grad = from_value(_ready(meta, outcomes[n]))
+            value = _ready(meta, outcomes[n])
+            value.gradient_of = ref(leaf)
+            leaf._grad = from_value(value)
+            launch.values.append(value)
 
-    def _hand_out(self, outcomes: list[Any]) -> Any:
+    def _hand_out(self, outcomes: list[Any], launch: launches.Replayed) -> Any:
         def give(t: Tensor) -> Tensor:
             n = self.returned[id(t)]
-            return t if n is None else from_value(_ready(t._storage.value.meta, outcomes[n]))
+            if n is None:
+                return t
+            value = _ready(t._storage.value.meta, outcomes[n])
+            launch.values.append(value)
+            return from_value(value)
 
         return give(self.result) if isinstance(self.result, Tensor) else _map(self.result, give)
 

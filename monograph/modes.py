@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from . import record
-from .runtime.waiting import synchronize as _wait
 
 
 @contextmanager
@@ -33,9 +32,13 @@ def eager() -> Iterator[None]:
 
 
 def synchronize() -> None:
-    """Compute all that is pending in this thread, and wait until it has finished."""
+    """Compute all that is pending in this thread, and wait until it has finished.
+
+    An error that only the data shows, such as an index out of range, is raised here or by the next
+    read, whichever comes first.
+    """
     record.flush("synchronize")
-    _wait()
+    record.wait()
 
 
 def eval(*tensors: object) -> None:  # noqa: A001

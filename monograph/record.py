@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from . import errors, statistics
+from . import errors, launches, statistics
 from .compiler import recording as rec_form
 from .config import config
 from .ir.node import Node, interning
 from .ir.operator import Operator
 from .programs import Programs
+from .runtime import status
 from .runtime.waiting import synchronize
 from .storage import Meta, Storage, Value, meta_of
 
@@ -61,14 +62,7 @@ class Record:
     @property
     def line(self) -> str:
         """The user's file and line."""
-        code = self.code
-        if code is None:
-            return "<unknown>"
-        number = code.co_firstlineno
-        for start, end, line in code.co_lines():
-            if start <= self.offset < end and line is not None:
-                number = line
-        return f"{code.co_filename}:{number}"
+        return launches.line_of(self.code, self.offset)
 
 
 class Recorder:
@@ -84,6 +78,7 @@ class Recorder:
         self.modules: list[Any] = []  # modules called while held
         self.epoch = 0
         self.flushes: list[str] = []
+        self.owner = status.current()
         self.reset()
 
     def reset(self) -> None:
@@ -187,6 +182,8 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     recorder = _local.recorder
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
         flush(recorder.urgent or "many pending operators")
+        if recorder.eager and recorder.owner.launches:
+            wait()  # so that an error is raised by the call that made it
     return result
 
 
@@ -319,11 +316,6 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
 def _enter(recorder: Recorder, value: Value) -> None:
     """Give a value from outside this recording a place among the leaves."""
     if not value.ready:
-        if value.record is None:
-            raise errors.GradientError(
-                "one of the variables needed for gradient computation has been modified by an "
-                "inplace operation: its old contents are gone"
-            )
         _record_again(recorder, value)
         return
     if value.part_of is not None:
@@ -345,6 +337,8 @@ def _record_again(recorder: Recorder, value: Value) -> None:
             _enter(recorder, here)
             stack.pop()
             continue
+        if here.record is None:
+            raise _unknown(here)
         missing = [
             v for v in here.record.inputs if isinstance(v, Value) and v.epoch != recorder.epoch
         ]
@@ -353,6 +347,17 @@ def _record_again(recorder: Recorder, value: Value) -> None:
             continue
         stack.pop()
         _adopt(recorder, here)
+
+
+def _unknown(value: Value) -> Exception:
+    """Why a value has neither contents nor a history."""
+    if value.failed is not None:
+        failure: Exception = value.failed.exception()
+        return failure
+    return errors.GradientError(
+        "one of the variables needed for gradient computation has been modified by an "
+        "inplace operation: its old contents are gone"
+    )
 
 
 def _adopt(recorder: Recorder, value: Value) -> None:
@@ -447,12 +452,14 @@ def flush(reason: str) -> None:
     recorder = _local.recorder
     if not recorder.records:
         return
+    if recorder.owner.failure is not None:  # another thread found that ours failed
+        wait()
     statistics.note_flush(reason, len(recorder.records))
     wanted, writes = _live(recorder)
     if not wanted:
         recorder.reset()
         return
-    key = (tuple(recorder.key), config.backend, config.onednn)
+    key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
@@ -461,6 +468,9 @@ def flush(reason: str) -> None:
     except BaseException:
         recorder.reset()
         raise
+    owner, launch = recorder.owner, None
+    if getattr(executable, "checks", ()) or owner.launches or owner.failure is not None:
+        launch = launches.Flushed(recorder, executable, writes)
     results, leaves = recorder.results, recorder.leaves
     for position, outcome in zip(executable.outputs, outputs, strict=True):
         value = results[position]
@@ -478,6 +488,8 @@ def flush(reason: str) -> None:
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
     recorder.reset()
+    if launch is not None:
+        launches.begin(owner, launch)
 
 
 def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
@@ -527,5 +539,29 @@ def read(storage: Storage) -> np.ndarray:
         if storage.value.epoch != recorder.epoch:
             _enter(recorder, storage.value)
         flush("read")
+    wait()
+    value = storage.value
+    if not value.ready:  # it was in a launch of another thread
+        raise _unknown(value)
+    return value.array()
+
+
+def wait() -> None:
+    """Wait for all that was launched; raise if the data of this thread's launches was wrong."""
     synchronize()
-    return storage.value.array()
+    recorder = _local.recorder
+    if recorder.owner.launches or recorder.owner.failure is not None or launches.in_flight():
+        try:
+            launches.settle(recorder.owner)
+        except errors.MonographError:
+            _drop_if_spoilt(recorder)
+            raise
+
+
+def _drop_if_spoilt(recorder: Recorder) -> None:
+    """Forget what is pending if it was recorded on a result that does not exist."""
+    if all(v.ready and (v.part_of is None or v.part_of.ready) for v in recorder.leaves):
+        return
+    results = recorder.results
+    launches.restore([(v, v.replaces) for v in results if v.replaces is not None])
+    recorder.reset()

@@ -59,13 +59,16 @@ class Value:
     # Slots, all of them set at once: reading a default from the class would cost more, each time.
     __slots__ = (
         "meta", "record", "index", "epoch", "position", "ready", "data", "block", "address",
-        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "part_of", "__weakref__",
+        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "part_of", "failed",
+        "gradient_of", "__weakref__",
     )  # fmt: skip
     tape: Any
     owner: ref[Storage] | None
     leaf: ref[Any] | None
     replaces: Value | None
     part_of: Value | None  # the value whose memory this one lies within
+    failed: Any  # what went wrong when it was to be computed
+    gradient_of: ref[Any] | None  # the tensor whose `.grad` it became
     data: np.ndarray | None
     block: Any
 
@@ -83,10 +86,13 @@ class Value:
         self.exposed = False  # whether a NumPy array of the user's shares the memory
         self.requires_grad = False
         self.tape = self.leaf = self.owner = self.replaces = self.part_of = None
+        self.failed = self.gradient_of = None
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
         if self.data is None:
+            if self.block is None and self.failed is not None:
+                raise self.failed.exception()
             self.data = self.block.numpy(self.meta.dtype.numpy, self.meta.shape)
         return self.data
 

@@ -28,6 +28,7 @@ LAYERS = [
     {"compiler"},
     {"backends"},
     {"programs"},
+    {"launches"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

@@ -118,6 +118,7 @@ def _deposit(recorder: record.Recorder, leaf: Value, gradient: Value) -> None:
     made = from_value(gradient)
     if tensor._grad is None:
         tensor._grad = made
+        gradient.gradient_of = leaf.leaf
         if recorder.hold:
             recorder.deposits.append((tensor, made))
     else:

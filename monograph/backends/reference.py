@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.checks import Note
 from ..compiler.pipeline import Compilation, Outcome
 from ..ir import reference
+from ..runtime import status
 from ..runtime.waiting import synchronize
 from ..storage import Value
+
+CHECKS = True  # programs check what the data must be, and write nothing when it is not
 
 
 @dataclass
@@ -28,17 +32,41 @@ class Interpreted:
     def writes(self) -> tuple[tuple[int, int], ...]:
         return self.compilation.recording.writes
 
+    @property
+    def checks(self) -> tuple[Note, ...]:
+        return self.compilation.checks
+
+    @property
+    def own(self) -> list[int]:
+        over_leaves = {position for position, _ in self.writes}
+        return [n for n, position in enumerate(self.outputs) if position not in over_leaves]
+
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
         synchronize()
+        owner = status.current()
+        owner.serial += 1
         arrays = [value.array() for value in leaves]
-        found = reference.run(self.compilation.graph, arrays, slots)
-        results = [np.array(a, order="C") for a in found]
+        results = self._results(arrays, slots, owner)
         for position, leaf in self.writes:
             place = self.outputs.index(position)
-            np.copyto(arrays[leaf], results[place])
+            if not owner.held:
+                np.copyto(arrays[leaf], results[place])
             results[place] = arrays[leaf]
+        owner.words[status.DONE] = owner.serial
         return [(array, None, 0) for array in results]
+
+    def _results(
+        self, arrays: list[np.ndarray], slots: Sequence[Any], owner: status.Owner
+    ) -> list[np.ndarray]:
+        """What is computed; nothing, after a failure that nobody was told of."""
+        if owner.held:
+            return [np.zeros(n.shape, n.dtype.numpy) for n in self.compilation.results]
+        found = reference.run(self.compilation.graph, arrays, slots)
+        for group, code in enumerate(found[len(self.outputs) :]):
+            if code and not owner.held:
+                owner.fail(group + 1, int(code))
+        return [np.array(a, order="C") for a in found[: len(self.outputs)]]
 
 
 def compile(made: Compilation) -> Interpreted:  # noqa: A001

@@ -31,7 +31,7 @@ from .recording import Recording
 
 PACKAGE = __name__.partition(".")[0]
 # Settings that change what is compiled.
-SETTINGS = ("backend", "onednn", "deterministic")
+SETTINGS = ("backend", "onednn", "deterministic", "bounds_checks")
 _DIGEST_BYTES = 20
 _STARTED = time.time()
 

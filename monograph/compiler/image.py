@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .plan import KernelStep, Layout, LibraryStep, Plan, Step
+from .checks import Note
+from .plan import CheckStep, KernelStep, Layout, LibraryStep, Plan, Step
 
 _LENGTH_BYTES = 8
 
@@ -25,6 +26,7 @@ class Image:
     results: tuple[tuple[tuple[int, ...], str], ...]
     plan: Plan
     code: tuple[bytes, ...]  # one or more object files, together all kernels
+    checks: tuple[Note, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The image in the form that is kept on disk."""
@@ -33,6 +35,7 @@ class Image:
             "writes": self.writes,
             "results": self.results,
             "plan": self.plan,
+            "checks": self.checks,
             "code": [len(part) for part in self.code],
         }
         text = json.dumps(header, default=vars, separators=(",", ":")).encode()
@@ -53,6 +56,7 @@ def from_bytes(stored: bytes) -> Image:
         _frozen(header["results"]),
         _plan(header["plan"]),
         tuple(code),
+        tuple([Note(**note) for note in header["checks"]]),
     )
 
 
@@ -66,6 +70,8 @@ def _plan(stored: Mapping[str, Any]) -> Plan:
 
 def _step(stored: Mapping[str, Any]) -> Step:
     facts = {name: _frozen(value) for name, value in stored.items()}
+    if "check" in facts:
+        return CheckStep(**facts)
     if "operands" not in facts:
         return KernelStep(**facts)
     layouts = facts["operands"].items()

@@ -22,6 +22,7 @@ from ..ir.node import Buffer, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
+from .checks import Note, reductions
 from .contractions import Contracted, copied, lower_contractions
 from .disk import shelf
 from .fuse import Fusion, Unit, operands
@@ -41,6 +42,8 @@ class Executable(Protocol):
 
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
+    # The executable of a backend whose module says CHECKS also has `checks`, the notes of what may
+    # be wrong with the data, and `own`, the numbers of the outputs with memory of their own.
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 
@@ -66,6 +69,12 @@ class Compilation:
     plan: Plan | None = None
     image: Image | None = None  # where the backend makes one: what is kept on disk
     meta_nodes: int = 0
+    checks: tuple[Note, ...] = ()  # what each check of the data tells the user
+
+    @property
+    def results(self) -> list[Node]:
+        """The nodes of the wanted results; behind them in `graph` stand the checks."""
+        return self.graph[: len(self.recording.wanted)]
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -102,7 +111,7 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     with interning():
         made = Compilation(recording)
         with made.step("expand"):
-            made.graph = Expansion(recording).run()
+            made.graph = _expand(made, backend)
         whole = getattr(backend, "compile", None)  # a backend that does without kernels
         executable: Executable = compile_for(made, backend) if whole is None else whole(made)
     if digest is not None and made.image is not None:
@@ -111,6 +120,16 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     if config.verbosity:
         print(made.summary(), file=sys.stderr)
     return executable
+
+
+def _expand(made: Compilation, backend: Any) -> list[Node]:
+    """The nodes of the results, and of the checks for a backend that carries them out."""
+    expansion = Expansion(made.recording)
+    graph = expansion.run()
+    if not expansion.checks or not getattr(backend, "CHECKS", False):
+        return graph
+    made.checks = tuple(expansion.notes)
+    return graph + reductions(expansion.checks)
 
 
 def compile_for(made: Compilation, backend: Any) -> Executable:
@@ -208,6 +227,8 @@ def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: A
         if unit.library is not None:
             kind, layouts, options = step_of(unit.library, fusion.layouts.strides)
             workspaces[unit.number] = backend.workspace(kind, layouts, options)
+    checks = made.graph[len(recording.wanted) :]
+    outputs = outputs[: len(outputs) - len(checks)]
     place = {node.id: n for n, node in enumerate(outputs)}
     writes = {}
     for position, leaf in recording.writes:
@@ -216,6 +237,6 @@ def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: A
             writes[place[node.id]] = leaf
     planner = Planner(
         fusion, outputs, writes, made.lowered, workspaces, len(recording.leaves),
-        len(recording.slots),
+        len(recording.slots), checks,
     )  # fmt: skip
     return planner.run(made.units)

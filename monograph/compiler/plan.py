@@ -51,7 +51,15 @@ class LibraryStep:
     workspace: dict[str, int] = field(default_factory=dict)  # bytes of each
 
 
-Step = KernelStep | LibraryStep
+@dataclass(frozen=True)
+class CheckStep:
+    """Ends the program if the number at `value` is not 0: the data is wrong."""
+
+    check: int  # number of the group of checks
+    value: Ref
+
+
+Step = KernelStep | LibraryStep | CheckStep
 
 
 @dataclass
@@ -119,6 +127,7 @@ class Planner:
     workspaces: dict[int, dict[str, int]]  # unit number → bytes of library workspace
     leaves: int
     slots: int
+    checks: Sequence[Node] = ()  # numbers that say whether the data is as it must be
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
     order: list[Unit] = field(default_factory=list)
 
@@ -129,7 +138,7 @@ class Planner:
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
-        steps = [self._step(unit) for unit in self.order]
+        steps = [step for unit in self.order for step in self._steps(unit)]
         return Plan(
             steps,
             [(node.shape, node.dtype.name) for node in self.outputs],
@@ -150,10 +159,14 @@ class Planner:
                 if isinstance(node, Buffer):
                     readers.setdefault(node.number, set()).add(unit.number)
         in_place: dict[int, int] = {}
+        # Nothing is written over before all checks are done: wrong data leaves state untouched.
+        checking = {self.fusion.home[node.id].number for node in self.checks}
         for result, leaf in self.writes.items():
             node = self.outputs[result]
             writer = self.fusion.home[node.id]
-            others = readers.get(leaf, set()) - {writer.number}
+            if writer.number in checking:
+                continue
+            others = (readers.get(leaf, set()) | checking) - {writer.number}
             depends = any(self.fusion.above[u] >> writer.number & 1 for u in others)
             if depends or not self._same_place(writer, node, leaf):
                 continue
@@ -230,6 +243,14 @@ class Planner:
         if node.id in self._place:
             return ("result", self._place[node.id], offset * node.dtype.itemsize)
         return ("arena", self.lifetimes[node.id].offset + offset * node.dtype.itemsize, 0)
+
+    def _steps(self, unit: Unit) -> list[Step]:
+        """What a unit becomes: itself, and the checks of what it computes."""
+        made = [self._step(unit)]
+        for number, node in enumerate(self.checks):
+            if self.fusion.home[node.id] is unit:
+                made.append(CheckStep(number, self._ref(node)))
+        return made
 
     def _step(self, unit: Unit) -> Step:
         if unit.library is None:

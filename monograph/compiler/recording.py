@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import build
-from ..ir.node import Map, Node, make
+from ..ir.check import Check, collecting
+from ..ir.node import Map, Node, Slot, make
 from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
+from .checks import Note
 
 # The operator of a backward pass: inputs are (root, cotangent or None, leaves…).
 BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
@@ -70,6 +72,8 @@ class Expansion:
     leaves: list[Node] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)  # node id → user's line
     marked: set[int] = field(default_factory=set)  # results that are differentiated for
+    checks: list[Check] = field(default_factory=list)  # of what the wanted results depend on
+    notes: list[Note] = field(default_factory=list)  # one for each check
     next_slot: int = 0
 
     def run(self) -> list[Node]:
@@ -77,12 +81,28 @@ class Expansion:
         for n, leaf in enumerate(self.recording.leaves):
             self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
         self.marked = _differentiated(self.recording)
+        needed = _needed(self.recording)
         with noting(self.rules):
-            for entry in self.recording.entries:
-                self._expand(entry)
+            for number, entry in enumerate(self.recording.entries):
+                found: list[Check] = []
+                with collecting(found):
+                    inputs = self._expand(entry)
+                if found and number in needed:
+                    self._note(found, number, inputs)
         return [self.results[position] for position in self.recording.wanted]
 
-    def _expand(self, entry: Entry) -> None:
+    def _note(self, found: list[Check], number: int, inputs: Sequence[Node | None]) -> None:
+        """Keep the checks of an entry, each once: equal calls have the same nodes."""
+        known = {(each.bad.id, each.value.id) for each in self.checks}
+        name = self.recording.entries[number].operator.name
+        shown = ", ".join(_described(node) for node in inputs)
+        for each in found:
+            if (each.bad.id, each.value.id) not in known:
+                message = f"{name}: {each.message} (inputs: {shown})"
+                self.checks.append(each)
+                self.notes.append(Note(number, each.error, message))
+
+    def _expand(self, entry: Entry) -> list[Node | None]:
         inputs = [self._input(ref) for ref in entry.refs]
         if entry.operator is BACKWARD:
             outputs = self._differentiate(inputs)
@@ -96,6 +116,7 @@ class Expansion:
                 node = make(Map, (node,), node.shape, node.dtype, "mark", len(self.results))
             self.lines.setdefault(node.id, entry.line)
             self.results.append(node)
+        return inputs
 
     def _input(self, ref: Any) -> Node | None:
         if ref is None:
@@ -130,3 +151,25 @@ def _differentiated(recording: Recording) -> set[int]:
         if entry.operator is BACKWARD:
             found.update(ref for ref in entry.refs[2:] if ref >= 0)
     return found
+
+
+def _needed(recording: Recording) -> set[int]:
+    """Numbers of the entries that the wanted results depend on."""
+    maker: list[int] = []  # result → entry
+    for number, entry in enumerate(recording.entries):
+        maker += [number] * entry.results
+    found: set[int] = set()
+    stack = [maker[position] for position in recording.wanted]
+    while stack:
+        number = stack.pop()
+        if number not in found:
+            found.add(number)
+            refs = recording.entries[number].refs
+            stack += [maker[ref] for ref in refs if ref.__class__ is int and ref >= 0]
+    return found
+
+
+def _described(node: Node | None) -> str:
+    if node is None or isinstance(node, Slot):
+        return "None" if node is None else node.type.__name__
+    return f"{node.dtype.name}{list(node.shape)}"

@@ -192,7 +192,9 @@ def _scatter(node: Node, a: Array, *reads: Array) -> Array:
     work = _accumulator(node.dtype)
     out = np.full(node.shape, build.IDENTITY[combine](node.dtype), work)
     points = _Points(a.shape, reads)
-    flat = points.evaluate(index.flatten(where, index.contiguous_strides(node.shape)))
+    flat: Any = 0
+    for e, extent in zip(where, node.shape, strict=True):  # a read lies within its extent
+        flat = flat * extent + np.clip(points.evaluate(e), 0, extent - 1)
     allowed = np.broadcast_to(points.allowed(guard), a.shape)
     target = np.broadcast_to(flat, a.shape)[allowed]
     COMBINE[combine].at(out.reshape(-1), target, a[allowed].astype(work))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build
+from ..ir.check import check
 from ..ir.dtypes import Kind, int64
 from ..ir.index import Read
 from ..ir.node import axis
@@ -50,6 +51,8 @@ def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> An
     if target.dtype.kind is not Kind.INT:
         raise TypeError(f"targets must be integers, got {target.dtype.name}")
     place, counted = _places(target, ignore_index)
+    outside = build.elementwise("or", place < 0, place > x.shape[1] - 1)
+    check(outside, place, f"target {{value}} is out of range for {x.shape[1]} classes")
     row = axis(0, x.shape[0])
     chosen = build.reindex(x, target.shape, (row, Read(0, (row,), x.shape[1])), reads=(place,))
     return build.select(counted, logsumexp(x, 1) - chosen, 0.0)

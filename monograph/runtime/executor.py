@@ -300,7 +300,7 @@ class Executor:
         in_flight = self._in_flight
         while in_flight and in_flight[0][0] <= completed:
             ticket, frame, _ = in_flight.popleft()
-            if frame.status:
+            if frame.owner is None and frame.status:  # owners are told by the driver
                 frame.program.failures.append(Failure(ticket, frame.status))
 
     def _before_fork(self) -> None:

@@ -2,10 +2,10 @@
 
 A `Program` is a list of instructions laid out in native memory: for each a function, an array of
 argument pointers, and the places in those arrays that change from launch to launch. What changes
-lives in a `Frame`: leaf pointers, the arena's pointer, slot bytes, and a status word that kernels
-may set when the data is wrong. The native driver `mg_run(frame)` patches the arguments and calls
-every instruction in order, with no Python in between. Every kernel is `void kernel(ptr args)`; a
-oneDNN primitive is a `Library` instruction.
+lives in a `Frame`: leaf pointers, the arena's pointer, slot bytes, and a status word that
+instructions may set. The native driver `mg_run(frame)` patches the arguments and calls every
+instruction in order, with no Python in between, and leaves the program when the status is set.
+Every kernel is `void kernel(ptr args)`; a oneDNN primitive is a `Library` instruction.
 """
 
 from __future__ import annotations
@@ -18,20 +18,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monograph.runtime import native, openmp
+from monograph.runtime.status import Owner
 
 # Words at the head of a frame, as the driver below reads them.
-_PROGRAM, _STATUS, _PROFILE, _ARENA, _SLOTS, _STATUS_ADDRESS, _LEAVES = range(7)
+(
+    _PROGRAM, _STATUS, _DETAIL, _PROFILE, _ARENA, _SLOTS, _STATUS_ADDRESS, _OWNER, _SERIAL, _LEAVES,
+) = range(10)  # fmt: skip
 
 WORD = 8
 FRAMES = 2  # launches of one program that may be in flight
 
-# frame:       program, status, profile table, arena, slots, address of status, leaves...
+# frame:       program, status, its detail, profile table, arena, slots, address of status, owner
+#              or null, number of the launch, leaves...
+# owner:       see `status.py`
 # program:     patches, patch count, instructions, instruction count
 # patch:       destination, frame word, byte offset
 # instruction: function, arguments, library record or null
 # library:     set_data_handle, execute, primitive, stream, memories, memory count,
 #              execution arguments, execution argument count
-# A library that fails sets the status to minus one minus the instruction's position.
+# A library that fails sets the status to minus one minus the instruction's position. A check (a
+# kernel of the driver's own) sets it to one plus its number, and the detail to the code it found.
 _DRIVER = """
 %timespec = type { i64, i64 }
 @mg_programs = global i64 0
@@ -124,11 +130,42 @@ failed:
   ret i32 %bound
 }
 
+define void @mg_check(ptr %arguments) {
+entry:
+  %value = load ptr, ptr %arguments
+  %code = load i64, ptr %value
+  %fine = icmp eq i64 %code, 0
+  br i1 %fine, label %done, label %wrong
+wrong:
+  %status.at = getelementptr ptr, ptr %arguments, i64 1
+  %number.at = getelementptr i64, ptr %arguments, i64 2
+  %status = load ptr, ptr %status.at
+  %number = load i64, ptr %number.at
+  %word = add i64 %number, 1
+  %detail = getelementptr i64, ptr %status, i64 1
+  store i64 %code, ptr %detail
+  store i64 %word, ptr %status
+  br label %done
+done:
+  ret void
+}
+
 define void @mg_run(ptr %frame) {
 entry:
+  %owner.at = getelementptr ptr, ptr %frame, i64 7
+  %serial.at = getelementptr i64, ptr %frame, i64 8
+  %owner = load ptr, ptr %owner.at
+  %serial = load i64, ptr %serial.at
+  %owned = icmp ne ptr %owner, null
+  br i1 %owned, label %ask, label %start
+ask:
+  %earlier = load i64, ptr %owner
+  %held = icmp ne i64 %earlier, 0
+  br i1 %held, label %tell.done, label %start
+start:
   %program = load ptr, ptr %frame
   %status = getelementptr i64, ptr %frame, i64 1
-  %profile.at = getelementptr ptr, ptr %frame, i64 2
+  %profile.at = getelementptr ptr, ptr %frame, i64 3
   %profile = load ptr, ptr %profile.at
   store i64 0, ptr %status
   %patch.count.at = getelementptr i64, ptr %program, i64 1
@@ -142,7 +179,7 @@ entry:
   call void @stamp(ptr %profile, i64 0)
   br label %test
 test:
-  %i = phi i64 [ 0, %entry ], [ %next, %after ]
+  %i = phi i64 [ 0, %start ], [ %next, %after ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %run, label %done
 run:
@@ -168,14 +205,36 @@ failed:
   br label %after
 after:
   call void @stamp(ptr %profile, i64 %next)
-  br label %test
+  %word = load i64, ptr %status
+  %right = icmp eq i64 %word, 0
+  br i1 %right, label %test, label %wrong
+wrong:
+  br i1 %owned, label %tell.wrong, label %done
+tell.wrong:
+  %detail.at = getelementptr i64, ptr %frame, i64 2
+  %detail = load i64, ptr %detail.at
+  %owner.status = getelementptr i64, ptr %owner, i64 1
+  %owner.detail = getelementptr i64, ptr %owner, i64 2
+  %owner.instruction = getelementptr i64, ptr %owner, i64 3
+  store i64 %word, ptr %owner.status
+  store i64 %detail, ptr %owner.detail
+  store i64 %i, ptr %owner.instruction
+  store atomic i64 %serial, ptr %owner release, align 8
+  br label %done
 done:
+  %run.count = phi i64 [ %count, %test ], [ %next, %wrong ], [ %next, %tell.wrong ]
   %ran = load i64, ptr @mg_instructions
-  %ran.now = add i64 %ran, %count
+  %ran.now = add i64 %ran, %run.count
   store i64 %ran.now, ptr @mg_instructions
   %programs = load i64, ptr @mg_programs
   %programs.now = add i64 %programs, 1
   store i64 %programs.now, ptr @mg_programs
+  br i1 %owned, label %tell.done, label %exit
+tell.done:
+  %done.at = getelementptr i64, ptr %owner, i64 4
+  store atomic i64 %serial, ptr %done.at release, align 8
+  br label %exit
+exit:
   ret void
 }
 """
@@ -205,7 +264,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The launch's status word, an i64 that a kernel sets non-zero when the data is wrong."""
+    """The launch's status word, an i64 set non-zero when the data is wrong; behind it a detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +314,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A launch that ended with a non-zero status word."""
+    """A launch that ended with a non-zero status word, and that no thread owns."""
 
     ticket: int
     status: int
@@ -327,6 +386,14 @@ class Frame:
         self.words[_PROGRAM] = program.address
         self.words[_SLOTS] = ctypes.addressof(self._slots)
         self.words[_STATUS_ADDRESS] = self.address + WORD * _STATUS
+        self.owner: Owner | None = None
+
+    def own(self, owner: Owner) -> None:
+        """The next launch is the owner's next: it does not run if an earlier one of his failed."""
+        self.owner = owner
+        owner.serial = serial = owner.serial + 1
+        self.words[_OWNER] = owner.address
+        self.words[_SERIAL] = serial
 
     def fill(self, leaves: tuple[int, ...], arena: int = 0) -> None:
         """Set the address of every leaf, and of the arena."""
@@ -440,6 +507,13 @@ def _aligned(nbytes: int) -> ctypes.Array[ctypes.c_char]:
     raw = ctypes.create_string_buffer(nbytes + 64)
     skip = -ctypes.addressof(raw) % 64
     return (ctypes.c_char * nbytes).from_buffer(raw, skip)
+
+
+def check(value: Operand, number: int) -> Instruction:
+    """The instruction that ends a program if the i64 at `value` is not 0."""
+    return Instruction(
+        driver().address("mg_check"), (value, Status(), Address(number)), f"check {number}"
+    )
 
 
 @native.Once

@@ -15,7 +15,7 @@ from ...compiler.pipeline import Compilation, Outcome
 from ...compiler.plan import KernelStep
 from ...config import config
 from ...ir import dtypes
-from ...runtime import native, openmp
+from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
 from ...runtime.waiting import on_synchronize
@@ -23,6 +23,7 @@ from ...storage import Value
 from . import library
 from .program import NativeProgram, pool, prepare_runtime
 
+CHECKS = True  # programs check what the data must be, and end when it is not
 on_synchronize(EXECUTOR.synchronize)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
@@ -48,6 +49,7 @@ class CpuExecutable:
     def __init__(self, image: Image, native_program: NativeProgram) -> None:
         self.outputs = image.wanted
         self.writes = image.writes
+        self.checks = image.checks
         self.native = native_program
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
@@ -71,6 +73,7 @@ class CpuExecutable:
         self._new = [(n, k) for n, k in places if k not in self._in_place and n not in self._copied]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, _ in self._stay)
+        self.own = [n for n in range(len(self.outputs)) if n not in self.in_place]
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
@@ -111,17 +114,18 @@ class CpuExecutable:
             return None, block, block.address
         shape, dtype = self._metas[n]
         EXECUTOR.synchronize()
-        np.copyto(old.array(), block.numpy(dtype.numpy, shape))
+        if not status.current().held:
+            np.copyto(old.array(), block.numpy(dtype.numpy, shape))
         return old.data, old.block, old.address
 
 
 def build(made: Compilation) -> CpuExecutable:
     """Compile the kernels and make the native program."""
     assert made.plan is not None
-    results = tuple([(node.shape, node.dtype.name) for node in made.graph])
+    results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
     code = compile_kernels({low.kernel.name: low.kernel for low in made.lowered.values()})
-    made.image = Image(recording.wanted, recording.writes, results, made.plan, code)
+    made.image = Image(recording.wanted, recording.writes, results, made.plan, code, made.checks)
     executable = restore(made.image)
     executable.compilation = made
     return executable

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.plan import KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import CheckStep, KernelStep, LibraryStep, Plan, Ref
 from ...config import config
 from ...ir import dtypes
-from ...runtime import native, openmp
+from ...runtime import native, openmp, status
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block, Pool
 from ...runtime.program import (
@@ -23,6 +23,7 @@ from ...runtime.program import (
     Operand,
     Program,
     Slots,
+    check,
 )
 from . import library, onednn
 
@@ -57,6 +58,8 @@ class NativeProgram:
             if isinstance(step, KernelStep):
                 operands = tuple(self._operand(r) for r in step.arguments)
                 instructions.append(Instruction(addresses[step.name], operands, step.name))
+            elif isinstance(step, CheckStep):
+                instructions.append(check(self._operand(step.value), step.check))
             else:
                 instructions += self._library(step)
         count = plan.leaves + len(plan.results)
@@ -103,6 +106,7 @@ class NativeProgram:
             if self._pack is None:
                 self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into
             self._pack(frame.slots, 0, *slots)
+        frame.own(status.current())
         return EXECUTOR.submit(frame, keep)
 
 

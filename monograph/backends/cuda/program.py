@@ -13,7 +13,7 @@ from typing import Any
 
 from ...codegen.kernel import Kernel
 from ...codegen.triton import TritonKernel, Tuning, emit
-from ...compiler.plan import KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import CheckStep, KernelStep, LibraryStep, Plan, Ref
 
 _ALIGNMENT = 256
 
@@ -62,6 +62,7 @@ def make_calls(made: Any, tuning: Tuning | None = None) -> CallList:
         if isinstance(step, LibraryStep):
             calls.append(step)
             continue
+        assert not isinstance(step, CheckStep), "the backend asked for no checks"
         kernel = kernels[step.name]
         text = texts.get(step.name)
         if text is None:

@@ -1,0 +1,208 @@
+"""Launches in flight: what must be taken back, and what to raise, if the data turns out wrong.
+
+Programs run on their own, so that a wrong index shows after Python has moved on. A program that
+checks its data, and whatever its thread launches behind it, is noted here until it is known to have
+gone well. If it failed, everything is as before those launches: storages hold the values they held
+(what a program writes in place it has not written), results are promises again, and the error is
+raised at the thread's next read, with the line that recorded the call. Reading such a result later
+computes it again: what was not at fault comes out, the rest raises once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import errors
+from .compiler.checks import Note, failed
+from .runtime import status
+from .runtime.waiting import synchronize
+from .storage import Value
+
+IN_FLIGHT = 64  # launches that are noted at most; then they are waited for
+
+Line = tuple[Any, int]  # code object (or None) and offset of the instruction within
+_busy: dict[int, status.Owner] = {}  # owners with launches in flight, by id
+
+
+def line_of(code: Any, offset: int) -> str:
+    """The file and line of an instruction of a code object."""
+    if code is None:
+        return "<unknown>"
+    number = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            number = line
+    return f"{code.co_filename}:{number}"
+
+
+class Failure:
+    """What went wrong. Each time it is met, an exception of its own is raised."""
+
+    def __init__(self, error: type[Exception], message: str) -> None:
+        self.error = error
+        self.message = message
+
+    def exception(self) -> Exception:
+        """The error to raise."""
+        return self.error(self.message)
+
+
+class Launch:
+    """A launch in flight, and how to take it back."""
+
+    __slots__ = ("serial", "executable", "lines")
+
+    def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
+        self.serial = 0
+        self.executable = executable
+        self.lines = lines  # one for each check
+
+    def take_back(self, failure: Failure) -> None:
+        """Make everything as it was before the launch."""
+        raise NotImplementedError
+
+
+class Flushed(Launch):
+    """The launch of a recording. `replaced` pairs results with what their storages held."""
+
+    __slots__ = ("records", "results", "leaves", "writes", "replaced")
+
+    def __init__(self, recorder: Any, executable: Any, writes: Sequence[tuple[int, int]]) -> None:
+        checks = getattr(executable, "checks", ())
+        super().__init__(executable, lines_of(checks, recorder.records))
+        self.records = recorder.records
+        self.results: list[Value] = recorder.results
+        self.leaves: list[Value] = recorder.leaves
+        self.writes = writes
+        outputs = executable.outputs
+        own = [self.results[outputs[n]] for n in getattr(executable, "own", range(len(outputs)))]
+        self.replaced = [(value, value.replaces) for value in own if value.replaces is not None]
+
+    def take_back(self, failure: Failure) -> None:
+        """Results are promises again; leaves that were written over hold their memory again."""
+        for position, leaf in self.writes:
+            new, old = self.results[position], self.leaves[leaf]
+            if not old.ready and new.ready:  # the program was to write over it, and did not
+                old.data, old.block, old.address = new.data, new.block, new.address
+                old.ready = True
+                self.replaced.append((new, old))
+        makers = [r for r in self.records for _ in r.signature.outputs]
+        for position in self.executable.outputs:
+            forget(self.results[position], failure, makers[position])
+        restore(self.replaced)
+
+
+class Replayed(Launch):
+    """The launch of a replay: its results have no record, and stay unknown."""
+
+    __slots__ = ("values", "replaced")
+
+    def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
+        super().__init__(executable, lines)
+        self.values: list[Value] = []  # results, apart from those in a leaf's memory
+        self.replaced: list[tuple[Value, Value]] = []
+
+    def take_back(self, failure: Failure) -> None:
+        """Results cannot be read; storages hold what they held."""
+        for value in self.values:
+            forget(value, failure, None)
+        restore(self.replaced)
+
+
+def forget(value: Value, failure: Failure, record: Any) -> None:
+    """A result that was not computed: a promise again, or just a failure."""
+    value.ready, value.failed, value.record = False, failure, record
+    value.data, value.block, value.address = None, None, 0
+    storage = value.owner() if value.owner is not None else None
+    if storage is not None and storage.value is value:
+        storage.version += 1  # views of it are views of nothing
+    leaf = value.gradient_of() if value.gradient_of is not None else None
+    if leaf is not None and leaf._grad is not None and leaf._grad._storage.value is value:
+        leaf._grad = None  # as if backward had not been called
+
+
+def restore(replaced: Sequence[tuple[Value, Value]]) -> None:
+    """Give storages the last value they held that exists."""
+    for value, old in reversed(replaced):
+        storage = value.owner() if value.owner is not None else None
+        value.replaces = old
+        while not old.ready and old.replaces is not None:
+            old = old.replaces
+        if old.ready and storage is not None and storage.value is value:
+            storage.value = old
+            storage.version += 1
+
+
+def lines_of(checks: Sequence[Note], records: Sequence[Any]) -> list[Line]:
+    """Where the calls were recorded that the checks are about."""
+    return [(records[note.entry].code, records[note.entry].offset) for note in checks]
+
+
+def begin(owner: status.Owner, launch: Launch) -> None:
+    """Note a launch that was just submitted, and forget those that went well."""
+    launch.serial = owner.serial
+    owner.launches.append(launch)
+    _busy[id(owner)] = owner
+    done = owner.words[status.DONE]
+    if not owner.held:  # asked after `done`: what was done by then has not failed
+        _retire(owner, done)
+    if len(owner.launches) > IN_FLIGHT:
+        synchronize()
+        settle(owner)
+
+
+def settle(owner: status.Owner) -> None:
+    """Everything launched has finished: forget what went well, and raise what did not."""
+    for each in list(_busy.values()):
+        _examine(each, each.serial if each is owner else each.words[status.DONE])
+    failure: Failure | None = owner.failure
+    if failure is not None:
+        owner.release()
+        raise failure.exception()
+
+
+def in_flight() -> bool:
+    """Whether any thread has launches that may still fail."""
+    return bool(_busy)
+
+
+def _retire(owner: status.Owner, done: int) -> None:
+    launches = owner.launches
+    while launches and launches[0].serial <= done:
+        launches.popleft()
+    if not launches:
+        _busy.pop(id(owner), None)
+
+
+def _examine(owner: status.Owner, done: int) -> None:
+    """Take back the launches of an owner that failed, or that were to run after that."""
+    if not owner.held:
+        _retire(owner, done)
+        return
+    first = owner.words[status.FAILED]
+    _retire(owner, first - 1)
+    if owner.failure is None:
+        launch = owner.launches[0] if owner.launches else None
+        owner.failure = _failure(launch, owner)
+    for launch in reversed(owner.launches):
+        launch.take_back(owner.failure)
+    owner.launches.clear()
+    _busy.pop(id(owner), None)
+
+
+def _failure(launch: Launch | None, owner: status.Owner) -> Failure:
+    word, detail = owner.words[status.STATUS], owner.words[status.DETAIL]
+    if launch is not None:
+        notes: Sequence[Note] = getattr(launch.executable, "checks", ())
+        if word > 0 and notes:
+            found, message = failed(notes, word - 1, detail)
+            where = line_of(*launch.lines[notes.index(found)])
+            return Failure(getattr(errors, found.error), f"{message}, recorded at {where}")
+        if word < 0:
+            describe = getattr(launch.executable, "describe", str)
+            return Failure(
+                errors.BackendError,
+                f"a library call failed: {describe(owner.words[status.INSTRUCTION])}",
+            )
+    return Failure(errors.BackendError, f"a program failed with status {word}")
