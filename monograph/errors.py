@@ -23,5 +23,9 @@ class GradientError(MonographError, RuntimeError):
     """A derivative that cannot be taken: no graph, a freed graph, or a value overwritten since."""
 
 
+class InternalError(MonographError, RuntimeError):
+    """A mistake of Monograph itself, or of a library below it. Please report it."""
+
+
 class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""

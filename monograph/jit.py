@@ -255,7 +255,7 @@ class Replay:
         self._put(outcomes, launch)
         result = self._hand_out(outcomes, launch)
         owner = record.recorder().owner
-        if self.lines or owner.launches or owner.failure is not None:
+        if launches.is_watched(self.executable, owner):
             launches.begin(owner, launch)
         return result
 

@@ -139,6 +139,12 @@ def lines_of(checks: Sequence[Note], records: Sequence[Any]) -> list[Line]:
     return [(records[note.entry].code, records[note.entry].offset) for note in checks]
 
 
+def is_watched(executable: Any, owner: status.Owner) -> bool:
+    """Whether a launch must be noted: it may fail, or one before it may have."""
+    watched: bool = getattr(executable, "watched", False)
+    return watched or bool(owner.launches) or owner.failure is not None
+
+
 def begin(owner: status.Owner, launch: Launch) -> None:
     """Note a launch that was just submitted, and forget those that went well."""
     launch.serial = owner.serial
@@ -154,7 +160,7 @@ def begin(owner: status.Owner, launch: Launch) -> None:
 
 def settle(owner: status.Owner) -> None:
     """Everything launched has finished: forget what went well, and raise what did not."""
-    for each in list(_busy.values()):
+    for each in [owner, *_busy.values()]:
         _examine(each, each.serial if each is owner else each.words[status.DONE])
     failure: Failure | None = owner.failure
     if failure is not None:
@@ -195,14 +201,12 @@ def _failure(launch: Launch | None, owner: status.Owner) -> Failure:
     word, detail = owner.words[status.STATUS], owner.words[status.DETAIL]
     if launch is not None:
         notes: Sequence[Note] = getattr(launch.executable, "checks", ())
-        if word > 0 and notes:
+        if 0 < word <= len(notes):
             found, message = failed(notes, word - 1, detail)
             where = line_of(*launch.lines[notes.index(found)])
             return Failure(getattr(errors, found.error), f"{message}, recorded at {where}")
-        if word < 0:
-            describe = getattr(launch.executable, "describe", str)
-            return Failure(
-                errors.BackendError,
-                f"a library call failed: {describe(owner.words[status.INSTRUCTION])}",
-            )
-    return Failure(errors.BackendError, f"a program failed with status {word}")
+        describe = getattr(launch.executable, "describe", None)
+        if describe is not None:
+            message = describe(word, owner.words[status.INSTRUCTION])
+            return Failure(errors.InternalError, message)
+    return Failure(errors.InternalError, f"a program ended with status {word}")

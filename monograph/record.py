@@ -469,7 +469,7 @@ def flush(reason: str) -> None:
         recorder.reset()
         raise
     owner, launch = recorder.owner, None
-    if getattr(executable, "checks", ()) or owner.launches or owner.failure is not None:
+    if launches.is_watched(executable, owner):
         launch = launches.Flushed(recorder, executable, writes)
     results, leaves = recorder.results, recorder.leaves
     for position, outcome in zip(executable.outputs, outputs, strict=True):
@@ -550,7 +550,7 @@ def wait() -> None:
     """Wait for all that was launched; raise if the data of this thread's launches was wrong."""
     synchronize()
     recorder = _local.recorder
-    if recorder.owner.launches or recorder.owner.failure is not None or launches.in_flight():
+    if recorder.owner.held or launches.in_flight():
         try:
             launches.settle(recorder.owner)
         except errors.MonographError:

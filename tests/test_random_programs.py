@@ -300,6 +300,14 @@ def test_programs(backend, program):
     agree(program, backend)
 
 
+@settings(max_examples=50, phases=[Phase.generate], **relaxed)
+@given(programs)
+def test_programs_stay_within_their_buffers(program):
+    expected = outcome(theirs(), program)
+    with mg.config.override(backend="cpu", tier0_limit=0, bounds_checks=True):
+        check(outcome(ours(), program), expected, "with bounds compared")
+
+
 @pytest.mark.long
 @backends
 @settings(max_examples=2000, **relaxed)

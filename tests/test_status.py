@@ -90,6 +90,19 @@ def assert_same(left, right):
         np.testing.assert_array_equal(a, b)
 
 
+def assert_twins(left, right, backend):
+    """The state of two trainings is the same; one may have been interpreted, the other not."""
+    if backend != "first sight":
+        assert_same(left, right)
+        return
+    for a, b in zip(left, right, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def assert_steps_agree(training, twin, seed, backend):
+    assert_twins([training(*batch(seed)).item()], [twin(*batch(seed)).item()], backend)
+
+
 WRONG = [
     ("token", "embedding: index 8 is out of range for axis 0 of size 8"),
     ("negative token", "embedding: index -1 is out of range for axis 0 of size 8"),
@@ -99,7 +112,7 @@ WRONG = [
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
 @pytest.mark.parametrize(("what", "message"), WRONG)
-def test_a_wrong_value_leaves_all_state_untouched(what, message, optimizer):
+def test_a_wrong_value_leaves_all_state_untouched(what, message, optimizer, backend):
     training, twin = Training(optimizer), Training(optimizer)
     for seed in (1, 2):
         training.step(*batch(seed)).item()
@@ -111,16 +124,16 @@ def test_a_wrong_value_leaves_all_state_untouched(what, message, optimizer):
         loss.item()
     assert_same(training.state(), before)
     for seed in (3, 4):
-        assert training.step(*batch(seed)).item() == twin.step(*batch(seed)).item()
-    assert_same(training.state(), twin.state())
+        assert_steps_agree(training.step, twin.step, seed, backend)
+    assert_twins(training.state(), twin.state(), backend)
 
 
-def test_the_first_step_may_be_the_wrong_one():
+def test_the_first_step_may_be_the_wrong_one(backend):
     training, twin = Training(), Training()
     with pytest.raises(IndexError):
         training.step(*spoilt("token")).item()
-    assert training.step(*batch(1)).item() == twin.step(*batch(1)).item()
-    assert_same(training.state(), twin.state())
+    assert_steps_agree(training.step, twin.step, 1, backend)
+    assert_twins(training.state(), twin.state(), backend)
 
 
 def test_the_message_names_the_call():
@@ -232,7 +245,7 @@ def test_synchronize_raises_once():
         rows.tolist()
 
 
-def test_a_loop_that_reads_nothing_stops_changing_state():
+def test_a_loop_that_reads_nothing_stops_changing_state(backend):
     training, twin = Training(), Training()
     training.step(*batch(1))
     twin.step(*batch(1))
@@ -243,8 +256,8 @@ def test_a_loop_that_reads_nothing_stops_changing_state():
     for loss in losses:
         with pytest.raises(IndexError, match="index 8"):
             loss.item()
-    assert_same(training.state(), twin.state())
-    assert training.step(*batch(7)).item() == twin.step(*batch(7)).item()
+    assert_twins(training.state(), twin.state(), backend)
+    assert_steps_agree(training.step, twin.step, 7, backend)
 
 
 def test_a_very_long_loop_is_told_before_it_ends():
@@ -281,6 +294,17 @@ def test_what_is_pending_on_a_failed_result_fails_and_writes_nothing():
     np.testing.assert_array_equal(total.numpy(), np.zeros(4))
 
 
+def test_a_view_of_a_failed_result_fails():
+    rows = mg.tensor(X)[integers(7, 1)]
+    mg.eval()
+    part = rows[1]
+    with pytest.raises(IndexError, match="index 7"):
+        (part * 2).tolist()
+    for again in (part, part * 2, rows[:1]):
+        with pytest.raises(IndexError, match="index 7"):
+            again.tolist()
+
+
 def test_gradients_of_a_failed_step_are_not_there():
     training = Training()
     loss = training.step(*spoilt("label"))
@@ -299,7 +323,7 @@ def test_eager_raises_at_the_call():
 
 def test_an_array_that_the_user_holds_is_not_changed():
     training = Training()
-    held = training.head.weight.numpy()  # shares the memory
+    held = training.head.weight.detach().numpy()  # shares the memory
     before = held.copy()
     with pytest.raises(IndexError):
         training.step(*spoilt("token")).item()
@@ -312,7 +336,7 @@ def test_an_array_that_the_user_holds_is_not_changed():
 
 
 @pytest.mark.parametrize("wrong_at", [0, 1, 3])
-def test_inside_jit(wrong_at):
+def test_inside_jit(wrong_at, backend):
     training, twin = Training(), Training()
     step, right = mg.jit(training.step), mg.jit(twin.step)
     for n in range(6):
@@ -323,12 +347,12 @@ def test_inside_jit(wrong_at):
             with pytest.raises(IndexError, match="index 8"):
                 loss.item()
         else:
-            assert step(*batch(n)).item() == right(*batch(n)).item()
-            assert_same(training.state(), twin.state())
+            assert_steps_agree(step, right, n, backend)
+            assert_twins(training.state(), twin.state(), backend)
     assert step.reasons == []
 
 
-def test_replays_behind_a_failed_one_do_not_run():
+def test_replays_behind_a_failed_one_do_not_run(backend):
     training, twin = Training(), Training()
     step, right = mg.jit(training.step), mg.jit(twin.step)
     for n in range(3):
@@ -340,8 +364,8 @@ def test_replays_behind_a_failed_one_do_not_run():
     for loss in losses:
         with pytest.raises(IndexError, match="target 5"):
             loss.item()
-    assert_same(training.state(), twin.state())
-    assert step(*batch(6)).item() == right(*batch(6)).item()
+    assert_twins(training.state(), twin.state(), backend)
+    assert_steps_agree(step, right, 6, backend)
 
 
 # --- threads ------------------------------------------------------------------------------------
@@ -377,7 +401,7 @@ def test_an_error_belongs_to_the_thread_that_launched():
     np.testing.assert_array_equal(results["after"], X * 2)
 
 
-def test_threads_train_beside_one_that_fails():
+def test_threads_train_beside_one_that_fails(backend):
     losses, problems = {}, []
 
     def train(name, wrong):
@@ -401,7 +425,7 @@ def test_threads_train_beside_one_that_fails():
     for thread in threads:
         thread.join(60)
     train("alone", None)
-    assert losses["good"] == losses["alone"]
+    assert_twins([losses["good"]], [losses["alone"]], backend)
     assert len(losses["bad"]) == 7 and [name for name, _ in problems] == ["bad"]
 
 

@@ -37,6 +37,10 @@ class Interpreted:
         return self.compilation.checks
 
     @property
+    def watched(self) -> bool:
+        return bool(self.checks)
+
+    @property
     def own(self) -> list[int]:
         over_leaves = {position for position, _ in self.writes}
         return [n for n, position in enumerate(self.outputs) if position not in over_leaves]

@@ -43,7 +43,8 @@ class Executable(Protocol):
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
     # The executable of a backend whose module says CHECKS also has `checks`, the notes of what may
-    # be wrong with the data, and `own`, the numbers of the outputs with memory of their own.
+    # be wrong with the data; `watched`, whether it may fail at all; and `own`, the numbers of the
+    # outputs with memory of their own.
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 

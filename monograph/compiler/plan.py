@@ -18,7 +18,7 @@ from .lower import Lowered
 
 ALIGNMENT = 64
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
-# or ("slot", number, 0).
+# ("slot", number, 0), or ("status", 0, 0), the word that says whether all went well.
 Ref = tuple[str, int, int]
 
 

@@ -1,16 +1,23 @@
 """Short ways to write kernels and run them, shared by the tests of code generation."""
 
 import ctypes
+import dataclasses
 
 import numpy as np
 
 from monograph.codegen import interpret
 from monograph.codegen.kernel import Apply, BufferUse, Constant, Kernel, Load, Schedule
 from monograph.codegen.llvm import Machine, emit
+from monograph.codegen.llvm.bounds import OUTSIDE
+from monograph.config import config
 from monograph.ir import dtypes
 from monograph.runtime import native, openmp
 
 f32 = dtypes.float32
+
+
+class OutOfBounds(Exception):
+    """A kernel went outside the buffer of this number."""
 
 
 def use(dtype, elements, role="in", shared=False):
@@ -52,12 +59,19 @@ def arguments(kernel, seed=0):
 def compiled(kernel, machine=None):
     """The kernel as a Python function of a list of arrays."""
     openmp.module()
-    module = native.compile_ir(emit(kernel, machine or Machine(native.vector_bits())))
+    machine = machine or Machine(native.vector_bits())
+    if config.bounds_checks:
+        machine = dataclasses.replace(machine, bounds=True)
+    module = native.compile_ir(emit(kernel, machine))
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(module.address(kernel.name))
 
     def call(arrays):
-        pointers = (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+        status = np.zeros(1, np.int64)
+        given = [*arrays, status] if machine.bounds else arrays
+        pointers = (ctypes.c_void_p * max(len(given), 1))(*[a.ctypes.data for a in given])
         function(ctypes.addressof(pointers))
+        if status[0]:
+            raise OutOfBounds(status[0] - OUTSIDE)
 
     call.module = module
     return call

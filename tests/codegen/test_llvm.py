@@ -15,8 +15,21 @@ from monograph.codegen.kernel import (
 from monograph.codegen.llvm import Machine, emit
 from monograph.ir import dtypes
 from monograph.ir.index import Condition, Read, Var, maximum, minimum, within
+from monograph.runtime import native
 
-from .kernels import Kernel, Schedule, apply, arguments, check, compiled, const, f32, load, use
+from .kernels import (
+    Kernel,
+    OutOfBounds,
+    Schedule,
+    apply,
+    arguments,
+    check,
+    compiled,
+    const,
+    f32,
+    load,
+    use,
+)
 
 i, j = Var("i", 5), Var("j", 37)
 NUMBERS = [d for d in dtypes.ALL if d is not dtypes.bool_]
@@ -463,3 +476,66 @@ def test_large_outputs_bypass_the_cache_when_aligned():
 def test_emission_is_deterministic():
     kernel = row_sum("argmax", f32, 21, 75, "inner", position=True)
     assert emit(kernel, Machine()) == emit(kernel, Machine())
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+n = Var("n", 40)
+SHORT = 37  # three elements too few
+
+
+def wrong(kind, vector):
+    """Kernels over 40 points, one of whose buffers has fewer elements."""
+    schedule = Schedule(n if vector else None)
+    store = Store(1, n, load(0, n))
+    uses = {"in": use(f32, 40), "out": use(f32, 40, "out")}
+    if kind in uses:
+        uses[kind] = use(f32, SHORT, kind)
+        return Kernel("wrong", (n,), (Stage((), stores=(store,)),), tuple(uses.values()), schedule)
+    if kind == "before":
+        store = Store(1, n, load(0, n - 3))
+    elif kind == "gather":
+        store = Store(1, n, load(0, n * 7 % 40 + n // 39 * 8))
+    elif kind == "scatter":
+        store = Store(1, n * 7 % 40 + n // 39 * 8, load(0, n))
+    elif kind == "guard":  # holds at the last elements, where it should not
+        store = Store(1, n, load(0, n + 1, guard=(Condition(n - 30),)))
+    return Kernel("wrong", (n,), (Stage((), stores=(store,)),), tuple(uses.values()), schedule)
+
+
+@pytest.mark.parametrize("vector", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "buffer"),
+    [("in", 0), ("out", 1), ("before", 0), ("gather", 0), ("scatter", 1), ("guard", 0)],
+)
+def test_bounds_name_the_buffer_and_touch_nothing_else(kind, buffer, vector):
+    kernel = wrong(kind, vector)
+    machine = Machine(native.vector_bits(), bounds=True)
+    around = [np.full(200, 7.0, np.float32) for _ in range(2)]
+    given, found = (a[80 : 80 + u.elements] for a, u in zip(around, kernel.buffers))
+    with pytest.raises(OutOfBounds) as caught:
+        compiled(kernel, machine)([given, found])
+    assert caught.value.args == (buffer,)
+    for whole, one in zip(around, kernel.buffers):
+        whole[80 : 80 + one.elements] = 7.0
+        assert (whole == 7.0).all()
+
+
+def test_bounds_of_a_row_of_partials():
+    r, c = Var("r", 6), Var("c", 20)
+    private = Privatised(1, 2, 19, "add", c, load(0, r * 20 + c))
+    uses = (use(f32, 120), use(f32, 20, "out"), use(f32, 2 * 20, "partials"))
+    kernel = Kernel("wrong", (r,), (Stage((c,), privatised=(private,)),), uses,
+                    Schedule(c, chunks=2))  # fmt: skip
+    with pytest.raises(OutOfBounds):
+        compiled(kernel, Machine(native.vector_bits(), bounds=True))(arguments(kernel))
+
+
+def test_bounds_of_segments():
+    m = Var("m", 50)
+    stage = Stage((), stores=(Store(1, m, load(0, m + 1)),))
+    kernel = Kernel("wrong", (m,), (stage,), (use(f32, 50), use(f32, 50, "out")), Schedule(m),
+                    segments=(50, 20))  # fmt: skip
+    arrays = [np.ones(size, np.float32) for size in (50, 20, 50, 20)]
+    with pytest.raises(OutOfBounds):
+        compiled(kernel, Machine(native.vector_bits(), bounds=True))(arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from ... import statistics
 from ...codegen.kernel import Kernel
 from ...codegen.llvm import Machine, Module
+from ...codegen.llvm.bounds import OUTSIDE
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome
-from ...compiler.plan import KernelStep
+from ...compiler.plan import KernelStep, Plan, Step
 from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp, status
@@ -50,6 +52,7 @@ class CpuExecutable:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
+        self.watched = bool(image.checks) or config.bounds_checks  # whether it may fail
         self.native = native_program
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
@@ -74,6 +77,13 @@ class CpuExecutable:
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, _ in self._stay)
         self.own = [n for n in range(len(self.outputs)) if n not in self.in_place]
+
+    def describe(self, word: int, instruction: int) -> str:
+        """What a status word says that no check has set."""
+        label = self.native.program.labels[instruction]
+        if word >= OUTSIDE:
+            return f"kernel {label} went outside its buffer {word - OUTSIDE}"
+        return f"the library call {label} failed"
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
@@ -125,10 +135,21 @@ def build(made: Compilation) -> CpuExecutable:
     results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
     code = compile_kernels({low.kernel.name: low.kernel for low in made.lowered.values()})
-    made.image = Image(recording.wanted, recording.writes, results, made.plan, code, made.checks)
+    plan = _with_status(made.plan) if config.bounds_checks else made.plan
+    made.image = Image(recording.wanted, recording.writes, results, plan, code, made.checks)
     executable = restore(made.image)
     executable.compilation = made
     return executable
+
+
+def _with_status(plan: Plan) -> Plan:
+    """The plan for kernels that compare bounds: their last argument is the status word."""
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            step = dataclasses.replace(step, arguments=(*step.arguments, ("status", 0, 0)))
+        steps.append(step)
+    return dataclasses.replace(plan, steps=steps)
 
 
 def restore(image: Image) -> CpuExecutable:
@@ -145,7 +166,7 @@ def restore(image: Image) -> CpuExecutable:
 
 def compile_kernels(kernels: Mapping[str, Kernel]) -> tuple[bytes, ...]:
     """Object code of all kernels, several in one object."""
-    machine = Machine(native.vector_bits())
+    machine = Machine(native.vector_bits(), bounds=config.bounds_checks)
     helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
     with Batch(helpers) as batch:
         module = Module(machine)

@@ -23,6 +23,7 @@ from ...runtime.program import (
     Operand,
     Program,
     Slots,
+    Status,
     check,
 )
 from . import library, onednn
@@ -78,6 +79,8 @@ class NativeProgram:
             return Arena(number)
         if kind == "slot":
             return Slots(8 * number)
+        if kind == "status":
+            return Status()
         return Leaf(number if kind == "leaf" else self.plan.leaves + number, offset)
 
     def _library(self, step: LibraryStep) -> list[Library]:

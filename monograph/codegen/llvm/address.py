@@ -12,6 +12,7 @@ from ...ir import dtypes
 from ...ir.dtypes import DType
 from ...ir.index import Expr, Extreme, FloorDiv, Guard, Mod, Product, Read, Sum, Var, split
 from ..kernel import BufferUse
+from .bounds import NOTHING, Bounds
 from .place import Copy, Place
 from .scope import Pointer, Ref, Scope, deepest
 from .types import MEMORY, memory, register
@@ -29,6 +30,7 @@ class Addressing:
         self.buffers = buffers
         # Loads from these must stay behind the stores of earlier stages.
         self.written: frozenset[int] = frozenset()
+        self.bounds: Bounds | None = None  # compares addresses, where that was asked for
 
     # --- scalars -------------------------------------------------------------------------------
     def scalar(self, e: Expr, copy: Copy) -> Ref:
@@ -168,7 +170,7 @@ class Addressing:
             if not inside:
                 at = self._clamped(at, buffer.elements)
             pointer = builder.offset(self.place.pointers[e.source], MEMORY[buffer.dtype], at)
-            value = self.load_scalar(e.source, pointer)
+            value = self.load_scalar(e.source, self.inside(e.source, pointer))
         else:
             lanes = self.lanes(index, copy)
             if not inside:
@@ -179,6 +181,20 @@ class Addressing:
     def _clamped(self, x: Ref, extent: int) -> Ref:
         low = self.builder.maximum(x, self._int(0, x.dtype))
         return self.builder.minimum(low, self._int(max(extent - 1, 0), x.dtype))
+
+    def inside(
+        self, buffer: int, pointer: Pointer, when: Ref | None = None, otherwise: str = NOTHING
+    ) -> Pointer:
+        """The address of an element that is accessed where `when` holds."""
+        if self.bounds is None:
+            return pointer
+        itemsize = self.buffers[buffer].dtype.itemsize
+        if otherwise != NOTHING:
+            scope = self.place.scope
+        else:
+            near = pointer.scope if when is None else deepest([pointer.scope, when.scope])
+            scope = self.settled(buffer, near)
+        return self.bounds.one(buffer, pointer, itemsize, scope, otherwise, when)
 
     def load_scalar(self, buffer: int, pointer: Pointer) -> Ref:
         """The element at an address, in its register type."""
@@ -211,6 +227,9 @@ class Addressing:
         pointers = self.spread(base, MEMORY[dtype], index)
         kind = memory(dtype, lanes)
         scope = self.settled(buffer, deepest([pointers.scope, mask.scope]))
+        if self.bounds is not None:
+            mask = self.bounds.apart(buffer, pointers, dtype.itemsize, mask, scope)
+            scope = deepest([scope, mask.scope])
         arguments = (
             f"<{lanes} x ptr> {pointers.text}, i32 {dtype.itemsize}, "
             f"<{lanes} x i1> {mask.text}, {kind} {builder.fill(fill, dtype, lanes)}"

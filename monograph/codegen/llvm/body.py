@@ -15,6 +15,7 @@ from ...ir.index import Expr, Var
 from ..kernel import Kernel, Reduction, Stage, Value, postorder, stage_values
 from . import combine
 from .accumulator import Accumulators, Kinds, Names
+from .bounds import HARMLESS_BYTES, SINK, Bounds
 from .combine import Accumulator
 from .flow import Flow
 from .memory import Memory
@@ -31,7 +32,9 @@ STACK_BYTES = 64 << 10  # a row up to this size lives on the stack
 class BodyWriter:
     """Writes one body function of a kernel."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, streamed: frozenset[int]) -> None:
+    def __init__(
+        self, kernel: Kernel, plan: Plan, streamed: frozenset[int], bounds: bool = False
+    ) -> None:
         self.kernel = kernel
         self.plan = plan
         root = Scope(None)
@@ -40,6 +43,7 @@ class BodyWriter:
         self.memory = Memory(self.builder, self.place, kernel.buffers)
         self.memory.lanes_are_points = plan.lanes_are_points
         self.memory.streamed = streamed
+        self.bounds = self.memory.bounds = Bounds(self.builder, self.place) if bounds else None
         self.memory.written = frozenset(
             number for number, use in enumerate(kernel.buffers) if use.role != "in"
         )
@@ -54,7 +58,7 @@ class BodyWriter:
     def write(self, name: str) -> str:
         """The text of the function."""
         root = self.place.scope
-        self.memory.sink = Pointer("%sink", root)
+        self.memory.sink = Pointer(SINK, root)
         self._open_buffers()
         begin = Ref("%begin", dtypes.int64, 0, root)
         end = Ref("%end", dtypes.int64, 0, root)
@@ -69,7 +73,7 @@ class BodyWriter:
         lines = [
             f"define internal void {name}(ptr %args, i64 %begin, i64 %end) #0 {{",
             "entry:",
-            "  %sink = alloca i64",
+            f"  {SINK} = alloca [{HARMLESS_BYTES} x i8], align 64",
             *self._storage,
             *self.accumulators.storage,
             *root.lines(),
@@ -86,10 +90,21 @@ class BodyWriter:
         for number, use in enumerate(self.kernel.buffers):
             if use.role == "row":
                 self.place.pointers[number] = self._row(number)
+                self._limit(number, self._int(self._row_elements(number)))
                 continue
             if not self.kernel.segments or use.shared:
                 self.place.pointers[number] = self._argument(self._int(argument))
+                self._limit(number, self._int(use.elements))
             argument += 1 if use.shared or not self.kernel.segments else len(self.kernel.segments)
+        if self.bounds is not None:
+            self.bounds.status = self._argument(self._int(argument)).text
+
+    def _limit(self, number: int, elements: Ref) -> None:
+        """Note how large a buffer is, where that is compared."""
+        if self.bounds is not None:
+            itemsize = self._int(self.kernel.buffers[number].dtype.itemsize)
+            nbytes = self.builder.mul(elements, itemsize)
+            self.bounds.open(number, self.place.pointers[number], nbytes)
 
     def _argument(self, number: Ref) -> Pointer:
         base = Pointer("%args", self.builder.root)
@@ -97,11 +112,7 @@ class BodyWriter:
         return Pointer(self.builder.emit(at.scope, f"load ptr, ptr {at.text}"), at.scope)
 
     def _row(self, number: int) -> Pointer:
-        use, plan = self.kernel.buffers[number], self.plan
-        copies = plan.jams
-        if plan.lanes_are_points:
-            copies *= plan.blocks * max(plan.lanes, 1)
-        size = max(use.elements, 1) * use.dtype.itemsize * copies
+        size = self._row_elements(number) * self.kernel.buffers[number].dtype.itemsize
         name = f"%row{number}"
         if size <= STACK_BYTES:
             self._storage.append(f"  {name} = alloca [{size} x i8], align 64")
@@ -110,6 +121,13 @@ class BodyWriter:
             self._storage.append(f"  {name} = call ptr @malloc(i64 {size})")
             self._closing.append(f"  call void @free(ptr {name})")
         return Pointer(name, self.builder.root)
+
+    def _row_elements(self, number: int) -> int:
+        """Elements of a row, with a part for each copy of a point."""
+        copies = self.plan.jams
+        if self.plan.lanes_are_points:
+            copies *= self.plan.blocks * max(self.plan.lanes, 1)
+        return max(self.kernel.buffers[number].elements, 1) * copies
 
     def _int(self, value: int) -> Ref:
         return self.builder.const(value, dtypes.int64)
@@ -383,10 +401,10 @@ class BodyWriter:
         builder = self.builder
         with self.flow.loop(begin, end) as tile:
             segment = self._find_segment(starts, tile)
-            self._open_segment(segment)
+            limit = self._look_up(lengths, segment)
+            self._open_segment(segment, limit)
             start = self._look_up(starts, segment)
             first = builder.mul(builder.sub(tile, start), self._int(TILE))
-            limit = self._look_up(lengths, segment)
             after = builder.minimum(builder.add(first, self._int(TILE)), limit)
             step = self.plan.blocks * max(self.plan.lanes, 1)
             whole = all(size % step == 0 for size in sizes)
@@ -409,7 +427,7 @@ class BodyWriter:
         found = self.flow.search("%segment", starts, tile)
         return Ref(found, dtypes.int64, 0, scope)
 
-    def _open_segment(self, segment: Ref) -> None:
+    def _open_segment(self, segment: Ref, elements: Ref) -> None:
         argument = 0
         for number, use in enumerate(self.kernel.buffers):
             if use.role == "row":
@@ -419,6 +437,7 @@ class BodyWriter:
                 continue
             at = self.builder.add(segment, self._int(argument))
             self.place.pointers[number] = self._argument(at)
+            self._limit(number, elements)
             argument += len(self.kernel.segments)
 
 

@@ -16,8 +16,8 @@ from .. import kernel as kernels
 from ..kernel import Kernel, Load, Privatised, postorder, stage_values
 from . import plan as planning
 from .body import BodyWriter
+from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
-from .memory import NOTHING
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
 _ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
@@ -87,7 +87,7 @@ class Module:
         self, kernel: Kernel, plan: planning.Plan, name: str, streamed: frozenset[int]
     ) -> bool:
         """Write one version of the body; whether any of its stores is streamed."""
-        writer = BodyWriter(kernel, plan, streamed)
+        writer = BodyWriter(kernel, plan, streamed, self.machine.bounds)
         text = writer.write(name)
         if streamed and "!nontemporal" not in text:
             return False
@@ -100,7 +100,8 @@ class Module:
         attributes = _ATTRIBUTES.format(bits=self.machine.vector_bits)
         parts = [
             *sorted(self.declarations),
-            f"{NOTHING} = private unnamed_addr constant [16 x i8] zeroinitializer, align 16",
+            f"{NOTHING} = private unnamed_addr constant [{HARMLESS_BYTES} x i8] "
+            "zeroinitializer, align 64",
             *self.functions,
             f"attributes #0 = {{ {attributes} }}",
             "!0 = !{i32 1}",

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Machine:
     """A processor. `vector_bits` is 512, 256 or 128; a store larger than `cache_bytes` may bypass
-    the caches."""
+    the caches. With `bounds`, every access is compared with its buffer; see `bounds.py`."""
 
     vector_bits: int = 512
     cache_bytes: int = 32 << 20
+    bounds: bool = False

@@ -11,12 +11,12 @@ from ...ir import dtypes
 from ...ir.index import Expr, Sum, coefficient, split
 from ..kernel import BufferUse, Load, Store
 from .address import Addressing, fits
+from .bounds import NOTHING
 from .place import Copy, Place
-from .scope import Pointer, Ref, deepest
+from .scope import Pointer, Ref, Scope, deepest
 from .types import MEMORY, memory
 from .vector import Builder
 
-NOTHING = "@mg_nothing"  # sixteen zero bytes to read from when a guard does not hold
 STREAM = ", !nontemporal !0"
 
 
@@ -61,6 +61,7 @@ class Memory(Addressing):
 
     def _load_uniform(self, value: Load, copy: Copy, shared: Ref | None) -> Ref:
         pointer = self.address(value.buffer, value.index, copy)
+        pointer = self.inside(value.buffer, pointer, shared)
         if shared is None:
             return self.load_scalar(value.buffer, pointer)
         safe = self.guarded(pointer, shared, NOTHING)
@@ -80,6 +81,7 @@ class Memory(Addressing):
         assert mask is not None
         anywhere = self.builder.any_lane(mask)
         pointer = self.address(value.buffer, value.index, copy)
+        pointer = self.inside(value.buffer, pointer, anywhere)
         loaded = self.load_scalar(value.buffer, self.guarded(pointer, anywhere, NOTHING))
         fill = self.builder.const(value.fill, value.dtype)
         return self.builder.select(mask, loaded, fill)
@@ -99,6 +101,8 @@ class Memory(Addressing):
         if mask is not None:
             scope = deepest([scope, mask.scope])
         scope = self.settled(buffer, scope)
+        pointer, mask = self._within(buffer, pointer, mask, scope, NOTHING)
+        scope = deepest([scope, pointer.scope] + ([] if mask is None else [mask.scope]))
         if mask is None:
             text = f"load {kind}, ptr {pointer.text}, align {dtype.itemsize}"
         else:
@@ -108,6 +112,18 @@ class Memory(Addressing):
                 f"{kind} {builder.fill(fill, dtype, lanes)})"
             )
         return builder.from_memory(Ref(builder.emit(scope, text), dtype, lanes, scope))
+
+    def _within(
+        self, buffer: int, pointer: Pointer, mask: Ref | None, scope: Scope, otherwise: str
+    ) -> tuple[Pointer, Ref | None]:
+        """The address and mask of neighbouring elements, where bounds are compared."""
+        if self.bounds is None:
+            return pointer, mask
+        itemsize = self.buffers[buffer].dtype.itemsize
+        if mask is not None:
+            return pointer, self.bounds.some(buffer, pointer, itemsize, mask, scope)
+        nbytes = itemsize * self.place.lanes
+        return self.bounds.one(buffer, pointer, nbytes, scope, otherwise), None
 
     def _is_square(self, value: Load) -> bool:
         """Whether lanes lie apart, but jammed copies are neighbours and as many as lanes."""
@@ -166,6 +182,7 @@ class Memory(Addressing):
         raw = self.builder.to_memory(value, self.buffers[target.buffer].dtype)
         if not self.place.is_vector:
             pointer = self.address(target.buffer, target.index, copy)
+            pointer = self.inside(target.buffer, pointer, shared, self.sink.text)
             if shared is not None:
                 pointer = self.guarded(pointer, shared, self.sink.text)
             kind = MEMORY[raw.dtype]
@@ -176,16 +193,17 @@ class Memory(Addressing):
         if self._neighbours(target.buffer, target.index):
             pointer = self.address(target.buffer, target.index, copy)
             stream = target.buffer in self.streamed and self.is_aligned(target.index)
-            self.store_vector(raw, pointer, mask, stream)
+            self.store_vector(target.buffer, raw, pointer, mask, stream)
         else:
             base, index = self._apart(target.buffer, target.index, copy)
-            self._scatter(raw, base, index, mask)
+            self._scatter(target.buffer, raw, base, index, mask)
 
     def store_vector(
-        self, raw: Ref, pointer: Pointer, mask: Ref | None, stream: bool = False
+        self, buffer: int, raw: Ref, pointer: Pointer, mask: Ref | None, stream: bool = False
     ) -> None:
         """Write `lanes` neighbouring elements; `raw` has its memory type."""
         dtype, lanes = raw.dtype, self.place.lanes
+        pointer, mask = self._within(buffer, pointer, mask, self.place.scope, self.sink.text)
         kind = memory(dtype, lanes)
         if mask is None:
             place = f"align {dtype.itemsize}"
@@ -200,10 +218,13 @@ class Memory(Addressing):
             )
         self.place.scope.section.append("  " + text)
 
-    def _scatter(self, raw: Ref, base: Pointer, index: Ref, mask: Ref | None) -> None:
+    def _scatter(self, buffer: int, raw: Ref, base: Pointer, index: Ref, mask: Ref | None) -> None:
         builder, lanes = self.builder, self.place.lanes
         mask = mask or builder.const(True, dtypes.bool_, lanes)
         pointers = self.spread(base, MEMORY[raw.dtype], index)
+        if self.bounds is not None:
+            itemsize, here = raw.dtype.itemsize, self.place.scope
+            mask = self.bounds.apart(buffer, pointers, itemsize, mask, here)
         kind = memory(raw.dtype, lanes)
         suffix = builder.memory_suffix(raw.dtype, lanes)
         self.place.scope.section.append(

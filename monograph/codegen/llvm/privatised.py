@@ -52,16 +52,27 @@ class Privates:
         base = self.place.pointers[private.partials]
         row = builder.offset(base, MEMORY[dtype], builder.mul(chunk, size))
         self.place.pointers[private.partials] = row
+        total = self._limit(private, row)
         start = identity(private.combine, dtype)
         if start == 0:
-            total = private.size * dtype.itemsize
             call = f"call void @llvm.memset.p0.i64(ptr {row.text}, i8 0, i64 {total}, i1 false)"
             self.place.scope.section.append(f"  {call}")
             return
         with self.flow.loop(builder.const(0, dtypes.int64), size) as at:
             pointer = builder.offset(row, MEMORY[dtype], at)
+            pointer = self.memory.inside(private.partials, pointer, None, self.memory.sink.text)
             fill = builder.fill(start, dtype, 0)
             self.place.scope.section.append(f"  store {MEMORY[dtype]} {fill}, ptr {pointer.text}")
+
+    def _limit(self, private: Privatised, row: Pointer) -> str:
+        """How many bytes a row has; where bounds are compared, they become those of the row."""
+        nbytes = private.size * self._dtype(private).itemsize
+        bounds = self.memory.bounds
+        if bounds is None:
+            return str(nbytes)
+        inside = bounds.whole(private.partials, row, nbytes, self.place.scope)
+        bounds.open(private.partials, row, inside)
+        return inside.text
 
     def close(self) -> None:
         """End a chunk: write what registers hold."""
@@ -124,6 +135,7 @@ class Privates:
     def _update_one_place(self, private: Privatised, total: Accumulator) -> None:
         (value,) = combine.across(self.builder, private.combine, total)
         pointer = self.memory.address(private.partials, private.index, Copy(0, 0))
+        pointer = self.memory.inside(private.partials, pointer, None, self.memory.sink.text)
         self._update_scalar(private, pointer, value)
 
     def _update_scalar(self, private: Privatised, pointer: Pointer, value: Ref) -> None:
@@ -146,8 +158,10 @@ class Privates:
         for lane in range(self.place.lanes):
             at = builder.cast(builder.extract(indexes, lane), dtypes.int64)
             pointer = builder.offset(row, MEMORY[self._dtype(private)], at)
-            if mask is not None:
-                exists = builder.extract(mask, lane)
+            exists = None if mask is None else builder.extract(mask, lane)
+            sink = self.memory.sink.text
+            pointer = self.memory.inside(private.partials, pointer, exists, sink)
+            if exists is not None:
                 pointer = self.memory.guarded(pointer, exists, self.memory.sink.text)
             self._update_scalar(private, pointer, builder.extract(value, lane))
 
@@ -158,4 +172,4 @@ class Privates:
         old = self.memory.load_vector(private.partials, here, mask)
         (new,) = combine.merge(self.builder, private.combine, (value,), (old,))
         raw = self.builder.to_memory(new, self._dtype(private))
-        self.memory.store_vector(raw, pointer, mask)
+        self.memory.store_vector(private.partials, raw, pointer, mask)
