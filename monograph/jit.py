@@ -178,6 +178,7 @@ class Replay:
         self.executable = trace.executable
         self.slots = trace.slots
         self.live = trace.live
+        self.watched = getattr(trace.executable, "watched", False)
         self.lines = trace.lines
         arguments = {id(value): n for n, value in enumerate(entry)}
         self.arguments: list[tuple[int, int]] = []  # (leaf, argument)
@@ -201,7 +202,7 @@ class Replay:
         self.result = result
         self.returned = {id(t): place.get(id(t._storage.value)) for t in returned}
         self.gradients = [
-            (leaf, made._storage.value.meta, place[id(made._storage.value)])
+            (leaf, ref(leaf), made._storage.value.meta, place[id(made._storage.value)])
             for leaf, made in deposits if id(made._storage.value) in place
         ]  # fmt: skip
         fresh |= {id(made._storage): None for _, made in deposits}
@@ -255,7 +256,7 @@ class Replay:
         self._put(outcomes, launch)
         result = self._hand_out(outcomes, launch)
         owner = record.recorder().owner
-        if launches.is_watched(self.executable, owner):
+        if self.watched or owner.launches or owner.failure is not None:
             launches.begin(owner, launch)
         return result
 
@@ -272,9 +273,9 @@ class Replay:
                 value.replaces = None
                 launch.values.append(value)
                 launch.replaced.append((value, old))
-        for leaf, meta, n in self.gradients:
+        for leaf, reference, meta, n in self.gradients:
             value = _ready(meta, outcomes[n])
-            value.gradient_of = ref(leaf)
+            value.gradient_of = reference
             leaf._grad = from_value(value)
             launch.values.append(value)
 

@@ -22,7 +22,7 @@ from .storage import Value
 IN_FLIGHT = 64  # launches that are noted at most; then they are waited for
 
 Line = tuple[Any, int]  # code object (or None) and offset of the instruction within
-_busy: dict[int, status.Owner] = {}  # owners with launches in flight, by id
+_busy: dict[status.Owner, None] = {}  # owners with launches in flight
 
 
 def line_of(code: Any, offset: int) -> str:
@@ -99,7 +99,8 @@ class Replayed(Launch):
     __slots__ = ("values", "replaced")
 
     def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
-        super().__init__(executable, lines)
+        self.executable = executable
+        self.lines = lines
         self.values: list[Value] = []  # results, apart from those in a leaf's memory
         self.replaced: list[tuple[Value, Value]] = []
 
@@ -139,19 +140,13 @@ def lines_of(checks: Sequence[Note], records: Sequence[Any]) -> list[Line]:
     return [(records[note.entry].code, records[note.entry].offset) for note in checks]
 
 
-def is_watched(executable: Any, owner: status.Owner) -> bool:
-    """Whether a launch must be noted: it may fail, or one before it may have."""
-    watched: bool = getattr(executable, "watched", False)
-    return watched or bool(owner.launches) or owner.failure is not None
-
-
 def begin(owner: status.Owner, launch: Launch) -> None:
     """Note a launch that was just submitted, and forget those that went well."""
     launch.serial = owner.serial
     owner.launches.append(launch)
-    _busy[id(owner)] = owner
+    _busy[owner] = None
     done = owner.words[status.DONE]
-    if not owner.held:  # asked after `done`: what was done by then has not failed
+    if not owner.words[status.FAILED]:  # asked after `done`: what was done by then has not failed
         _retire(owner, done)
     if len(owner.launches) > IN_FLIGHT:
         synchronize()
@@ -160,7 +155,7 @@ def begin(owner: status.Owner, launch: Launch) -> None:
 
 def settle(owner: status.Owner) -> None:
     """Everything launched has finished: forget what went well, and raise what did not."""
-    for each in [owner, *_busy.values()]:
+    for each in [owner, *_busy]:
         _examine(each, each.serial if each is owner else each.words[status.DONE])
     failure: Failure | None = owner.failure
     if failure is not None:
@@ -178,7 +173,7 @@ def _retire(owner: status.Owner, done: int) -> None:
     while launches and launches[0].serial <= done:
         launches.popleft()
     if not launches:
-        _busy.pop(id(owner), None)
+        _busy.pop(owner, None)
 
 
 def _examine(owner: status.Owner, done: int) -> None:
@@ -194,7 +189,7 @@ def _examine(owner: status.Owner, done: int) -> None:
     for launch in reversed(owner.launches):
         launch.take_back(owner.failure)
     owner.launches.clear()
-    _busy.pop(id(owner), None)
+    _busy.pop(owner, None)
 
 
 def _failure(launch: Launch | None, owner: status.Owner) -> Failure:

@@ -469,7 +469,8 @@ def flush(reason: str) -> None:
         recorder.reset()
         raise
     owner, launch = recorder.owner, None
-    if launches.is_watched(executable, owner):
+    watched = getattr(executable, "watched", False)
+    if watched or owner.launches or owner.failure is not None:
         launch = launches.Flushed(recorder, executable, writes)
     results, leaves = recorder.results, recorder.leaves
     for position, outcome in zip(executable.outputs, outputs, strict=True):
