@@ -10,6 +10,7 @@ computes it again: what was not at fault comes out, the rest raises once more.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ IN_FLIGHT = 64  # launches that are noted at most; then they are waited for
 
 Line = tuple[Any, int]  # code object (or None) and offset of the instruction within
 _busy: dict[status.Owner, None] = {}  # owners with launches in flight
+_taking_back = threading.Lock()
 
 
 def line_of(code: Any, offset: int) -> str:
@@ -156,7 +158,10 @@ def begin(owner: status.Owner, launch: Launch) -> None:
 def settle(owner: status.Owner) -> None:
     """Everything launched has finished: forget what went well, and raise what did not."""
     for each in [owner, *_busy]:
-        _examine(each, each.serial if each is owner else each.words[status.DONE])
+        if each.held:
+            _take_back(each)
+        if each is owner or not each.thread.is_alive():  # only one thread may retire
+            _retire(each, each.serial)
     failure: Failure | None = owner.failure
     if failure is not None:
         owner.release()
@@ -176,20 +181,17 @@ def _retire(owner: status.Owner, done: int) -> None:
         _busy.pop(owner, None)
 
 
-def _examine(owner: status.Owner, done: int) -> None:
-    """Take back the launches of an owner that failed, or that were to run after that."""
-    if not owner.held:
-        _retire(owner, done)
-        return
-    first = owner.words[status.FAILED]
-    _retire(owner, first - 1)
-    if owner.failure is None:
-        launch = owner.launches[0] if owner.launches else None
-        owner.failure = _failure(launch, owner)
-    for launch in reversed(owner.launches):
-        launch.take_back(owner.failure)
-    owner.launches.clear()
-    _busy.pop(owner, None)
+def _take_back(owner: status.Owner) -> None:
+    """Take back the launch of an owner that failed, and all that were to run after it."""
+    first, launches = owner.words[status.FAILED], owner.launches
+    with _taking_back:
+        spoilt: list[Launch] = []  # the latest first
+        while launches and launches[-1].serial >= first:
+            spoilt.append(launches.pop())
+        if owner.failure is None:
+            owner.failure = _failure(spoilt[-1] if spoilt else None, owner)
+        for launch in spoilt:
+            launch.take_back(owner.failure)
 
 
 def _failure(launch: Launch | None, owner: status.Owner) -> Failure:

@@ -11,7 +11,7 @@ import pytest
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph import nn, record
+from monograph import launches, nn, record
 from monograph.compiler.recording import Expansion
 from monograph.ir.node import interning
 from monograph.runtime import status
@@ -427,6 +427,26 @@ def test_threads_train_beside_one_that_fails(backend):
     train("alone", None)
     assert_twins([losses["good"]], [losses["alone"]], backend)
     assert len(losses["bad"]) == 7 and [name for name, _ in problems] == ["bad"]
+
+
+def test_a_thread_that_is_gone_leaves_nothing_behind():
+    x = mg.tensor(X)
+    mg.synchronize()
+    kept = {}
+
+    def launch(name, index):
+        kept[name] = x[integers(index)] * 2
+        mg.eval()
+
+    for name, index in (("right", 1), ("wrong", 7)):
+        thread = threading.Thread(target=launch, args=(name, index))
+        thread.start()
+        thread.join(10)
+    np.testing.assert_array_equal(kept["right"].numpy(), X[[1]] * 2)
+    with pytest.raises(IndexError, match="index 7"):
+        kept["wrong"].numpy()
+    (x + 1).tolist()
+    assert not launches.in_flight()
 
 
 # --- what is compiled ---------------------------------------------------------------------------

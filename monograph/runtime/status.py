@@ -30,6 +30,7 @@ class Owner:
         self._memory = (ctypes.c_int64 * 5)()
         self.address = ctypes.addressof(self._memory)
         self.words = memoryview(self._memory).cast("B").cast("q")
+        self.thread = threading.current_thread()
         self.serial = 0  # launches so far
         self.launches: deque[Any] = deque()
         self.failure: Any = None

@@ -89,6 +89,23 @@ def test_the_update_of_all_parameters_is_one_kernel():
     assert sum(k.bytes for k in report.kernels) <= 1.1 * report.least_bytes
 
 
+def test_checks_of_the_data_share_a_pass(monkeypatch):
+    from monograph.backends.cpu import backend
+
+    model = networks.gpt(nn, F, 20, context=16, width=32, heads=2, layers=1)
+    tokens = mg.tensor(np.arange(32).reshape(2, 16) % 20)
+
+    def step():
+        loss = F.cross_entropy(model(tokens).view(-1, 20), tokens.view(-1))
+        loss.backward()
+        model.zero_grad()
+        return loss
+
+    checked = mg.explain(step)
+    monkeypatch.setattr(backend, "CHECKS", False)
+    assert len(checked.kernels) <= len(mg.explain(step).kernels) + 1
+
+
 @pytest.mark.parametrize("layers", [4])
 def test_more_layers_need_no_other_kernels(layers):
     def distinct(count):
