@@ -177,6 +177,12 @@ CALLS = {
     "take": lambda x: x[integers(0, 3)],
     "take, two axes": lambda x: x[integers(0, 2), integers(1, 4)],
     "take, negative": lambda x: x[integers(0, -4)],
+    "take, one line": lambda x: mg.take(x, integers(0, 12)),
+    "scatter": lambda x: x.scatter(1, integers([4]), mg.ones(1, 1)),
+    "scatter, negative": lambda x: x.scatter(1, integers([-1]), 2.0),
+    "scatter_add": lambda x: x.scatter_add(0, integers([3]), mg.ones(1, 1)),
+    "index_add": lambda x: x.index_add(0, integers(3), mg.ones(1, 4)),
+    "index_put": lambda x: mg.index_put(x, (integers(3),), mg.ones(1, 4)),
     "embedding, int32": lambda x: F.embedding(integers(0, 3).to(mg.int32), x),
     "nll_loss": lambda x: F.nll_loss(x, integers(0, 1, 4)),
     "weighted cross_entropy": lambda x: F.cross_entropy(x, integers(0, 1, 4), mg.ones(4)),
@@ -465,7 +471,7 @@ INDEX = kind(3, dtype=mg.int64)
 
 def test_what_cannot_go_wrong_is_not_checked():
     assert checks(lambda x: x.gather(1, x.argmax(1, keepdim=True)), kind(3, 4)) == []
-    assert checks(lambda x, i: x[i], kind(3, 4), INDEX) == ["take"]
+    assert checks(lambda x, i: x[i], kind(3, 4), INDEX) == ["index_at"]
 
 
 def test_what_nobody_wants_is_not_checked():
@@ -477,7 +483,7 @@ def test_what_nobody_wants_is_not_checked():
 
 
 def test_equal_calls_are_checked_once():
-    assert checks(lambda x, i: x[i] + x[i] * 2, kind(3, 4), INDEX) == ["take"]
+    assert checks(lambda x, i: x[i] + x[i] * 2, kind(3, 4), INDEX) == ["index_at"]
 
 
 def test_more_checks_than_fit_one_number():

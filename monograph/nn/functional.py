@@ -153,7 +153,7 @@ def _smoothed_cross_entropy(
     if reduction != "mean":
         return _reduced(losses.reshape(*target.shape), reduction)
     if weight is not None:
-        share = share * index.embedding(weight, math.where(counted, places, 0))
+        share = share * index.index_select(weight, 0, math.where(counted, places, 0))
     return losses.sum() / share.sum()  # type: ignore[no-any-return]
 
 
@@ -167,7 +167,7 @@ def nll_loss(
     places = math.where(counted, places, 0)
     share: Any = counted.to(x.dtype)
     if weight is not None:
-        share = share * index.embedding(weight, places)
+        share = share * index.index_select(weight, 0, places)
     picked = rows.gather(1, places.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
     losses = -picked * share
     if reduction == "mean":

@@ -139,7 +139,7 @@ def take_along_dim(
     return made if out is None else into(out, made)
 
 
-@operator(to=None, method=False)
+@operator(to=None, method=False, name="one_hot")
 def hot(where: Tensor, num_classes: int) -> Any:
     """1 at the index, 0 elsewhere, along a new last axis."""
     shape = (*where.shape, num_classes)
