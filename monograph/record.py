@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .ir.operator import Operator
 from .programs import Programs
 from .runtime import status
 from .runtime.waiting import synchronize
-from .storage import Meta, Storage, Value, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value, meta_of
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 BACKWARD = rec_form.BACKWARD
@@ -50,14 +51,15 @@ class Signature:
 class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
-    __slots__ = ("signature", "inputs", "stop", "code", "offset")
+    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks")
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
         self.inputs = inputs  # Values, None, or numbers
         self.stop = stop
         self.code: Any = None  # of the user's function, and how far into it
-        self.offset = 0
+        self.hooks: Any = None  # of the user's, on its node in the graph
+        self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
 
     @property
     def line(self) -> str:
@@ -72,6 +74,8 @@ class Recorder:
         self.grad = True
         self.eager = False
         self.urgent: str | None = None  # why the next call must not stay pending
+        self.inference = False  # what is made now is kept from derivatives
+        self.attention = False  # whether calls must look for tensors of inference mode: `_attend`
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
@@ -80,6 +84,10 @@ class Recorder:
         self.flushes: list[str] = []
         self.owner = status.current()
         self.reset()
+
+    def attend(self) -> None:
+        """Look whether there are tensors of inference mode, or will be."""
+        self.attention = self.inference or len(inference_storages) > 0
 
     def reset(self) -> None:
         """Forget what was pending; the next recording starts."""
@@ -180,11 +188,43 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     else:
         result = tuple([_wrap(value) for value in outputs])
     recorder = _local.recorder
+    if recorder.attention:
+        _attend(recorder, outputs, inputs, result)
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
         flush(recorder.urgent or "many pending operators")
         if recorder.eager and recorder.owner.launches:
             wait()  # so that an error is raised by the call that made it
     return result
+
+
+# Storages made in inference mode that are still alive: while there are any, calls look for them.
+inference_storages: WeakSet[Storage] = WeakSet()
+
+
+def _attend(recorder: Recorder, outputs: list[Value], inputs: Sequence[Any], result: Any) -> None:
+    """What a call does beyond being recorded, about inference mode."""
+    if recorder.inference:
+        for made in result if isinstance(result, tuple) else (result,):
+            made._storage = inference_storage(made._storage.value)
+    elif any([value.requires_grad for value in outputs]):
+        _refuse_inference(outputs[0], inputs)
+    recorder.attend()
+
+
+def inference_storage(value: Value) -> Storage:
+    """A storage that derivatives never meet."""
+    made = InferenceStorage(value)
+    inference_storages.add(made)
+    return made
+
+
+_refuse_inference: Callable[[Value, Sequence[Any]], None] = lambda value, inputs: None  # noqa: E731
+
+
+def register_refusal(refuse: Callable[[Value, Sequence[Any]], None]) -> None:
+    """How autograd refuses a call whose derivative would need a tensor of inference mode."""
+    global _refuse_inference
+    _refuse_inference = refuse
 
 
 def call_values(
@@ -267,8 +307,8 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     return outputs
 
 
-# record_call, _pass, grad (or call_values, call, the operator's own function): no frame of a user's
-# is nearer.
+# record_call, record_pass, backward (or call_values, call, the operator's own function): no frame
+# of a user's is nearer.
 _NEAREST_USER = 3
 _FOLDER = os.path.dirname(__file__) + os.sep
 _inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
@@ -372,22 +412,27 @@ def _adopt(recorder: Recorder, value: Value) -> None:
     recorder.results[at] = value
 
 
-def record_tape(root: Value) -> None:
-    """Make sure that all the root is differentiated through stands in the pending recording."""
-    recorder = _local.recorder
+def record_tape(roots: Sequence[Value]) -> None:
+    """Make sure that all the roots are differentiated through stands in the pending recording."""
     order: list[Value] = []
     seen: set[int] = set()
-    stack: list[tuple[Value, bool]] = [(root, False)]
+    stack: list[tuple[Value, bool]] = [(root, False) for root in roots]
     while stack:
         value, done = stack.pop()
         if done:
             order.append(value)
             continue
-        if id(value) in seen or value.tape is None:
+        if id(value) in seen or value.tape.__class__ is not Record:
             continue
         seen.add(id(value))
         stack.append((value, True))
         stack.extend((v, False) for v in value.tape.inputs if isinstance(v, Value))
+    record_values(order)
+
+
+def record_values(order: Sequence[Value]) -> None:
+    """Record those of the values, inputs before results, that do not stand in what is pending."""
+    recorder = _local.recorder
     moved: set[int] = set()
     for value in order:
         pending = value.epoch == recorder.epoch and value.position >= 0
@@ -432,12 +477,13 @@ def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception)
     return errors.OperandError(message)
 
 
-def backward_signature(metas: tuple[Any, ...]) -> Signature:
-    """The signature of a backward pass: (root, cotangent, leaves…) → one gradient per leaf."""
-    key = (BACKWARD, (), *metas)
+def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
+    """The signature of a backward pass: (roots…, cotangents…, leaves…) → a gradient per leaf."""
+    key = (BACKWARD, roots, *metas)
     found = _signatures.get(key)
     if found is None:
-        found = Signature(len(_signatures) + 1, BACKWARD, (), metas, metas[2:])
+        number = len(_signatures) + 1
+        found = Signature(number, BACKWARD, (roots,), metas, metas[2 * roots :])
         _signatures[key] = found
     return found
 
@@ -528,6 +574,8 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
         old = value.replaces
         if old is None or id(old) in recorder.shared:
             continue  # a part of the old contents is read: where, no plan knows
+        if value.tape is not None and not old.exposed:
+            continue  # a derivative of the new contents may need the old
         if old.epoch == epoch and old.position < 0 and old.ready:
             writes.append((value.position, -old.position - 1))
     return tuple(wanted), tuple(writes)

@@ -57,10 +57,12 @@ class Value:
     """
 
     # Slots, all of them set at once: reading a default from the class would cost more, each time.
+    # `version` is the storage's when it took this value, `replaced` the version that took this
+    # value's place (0 while it is current), and `viewed`, of a view, the value that it shows.
     __slots__ = (
         "meta", "record", "index", "epoch", "position", "ready", "data", "block", "address",
         "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "part_of", "failed",
-        "gradient_of", "__weakref__",
+        "gradient_of", "version", "replaced", "viewed", "__weakref__",
     )  # fmt: skip
     tape: Any
     owner: ref[Storage] | None
@@ -69,6 +71,7 @@ class Value:
     part_of: Value | None  # the value whose memory this one lies within
     failed: Any  # what went wrong when it was to be computed
     gradient_of: ref[Any] | None  # the tensor whose `.grad` it became
+    viewed: Value | None
     data: np.ndarray | None
     block: Any
 
@@ -82,11 +85,11 @@ class Value:
         self.position = position
         self.ready = False
         self.data = self.block = None
-        self.address = 0
+        self.address = self.version = self.replaced = 0
         self.exposed = False  # whether a NumPy array of the user's shares the memory
         self.requires_grad = False
         self.tape = self.leaf = self.owner = self.replaces = self.part_of = None
-        self.failed = self.gradient_of = None
+        self.failed = self.gradient_of = self.viewed = None
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
@@ -127,7 +130,13 @@ class Storage:
         value.replaces = old if old.ready else old.replaces
         value.owner = self.reference
         self.value = value
-        self.version += 1
+        self.version = value.version = old.replaced = self.version + 1
+
+
+class InferenceStorage(Storage):
+    """The storage of a tensor made in inference mode: derivatives never meet it."""
+
+    __slots__ = ()
 
 
 def concrete(array: np.ndarray, meta: Meta) -> Value:

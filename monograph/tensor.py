@@ -7,7 +7,8 @@ it. It owns no data and does no arithmetic: operators attach themselves as metho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -17,7 +18,7 @@ from . import errors, record, sharing
 from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
 from .ir.dtypes import DType
-from .storage import Meta, Storage, Value, concrete, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
 
 Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
 STEPS = 2  # views of an origin, after which a later view becomes the origin
@@ -63,6 +64,8 @@ class Tensor:
     _storage: Storage
     _view: View | None = None
     _grad: Tensor | None = None
+    _hooks: dict[int, Any] | None = None  # of a leaf: see `autograd/hooks.py`
+    _post_hooks: dict[int, Any] | None = None
 
     if TYPE_CHECKING:  # operators attach themselves as methods; see `ops/define.py`
 
@@ -83,6 +86,9 @@ class Tensor:
             return self._storage.value
         if view.version != self._storage.version:
             value = _apply_chain(self._storage.value, view.chain())
+            old = view.value
+            if old.requires_grad and old.tape is None and old.viewed is not None:
+                value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
             view.value, view.version, view.origin = value, self._storage.version, None
         return view.value
 
@@ -173,10 +179,6 @@ class Tensor:
         record.read(self._storage)
         return self._storage.value.locate() + self.storage_offset() * self.itemsize
 
-    @property
-    def _version(self) -> int:
-        return self._storage.version
-
     def _is_view(self) -> bool:
         return self._view is not None
 
@@ -207,10 +209,17 @@ class Tensor:
             if flag:
                 return self
             raise errors.GradientError(
-                "you can only change requires_grad of leaf tensors; use detach()"
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
             )
         if flag and not value.meta.dtype.is_floating_point:
-            raise errors.GradientError("only tensors of floating point dtype can require gradients")
+            raise errors.GradientError("only Tensors of floating point dtype can require gradients")
+        if flag and self.is_inference() and not record.recorder().inference:
+            raise errors.GradientError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
         value.requires_grad = flag
         value.leaf = ref(self) if flag else None
         return self
@@ -221,35 +230,121 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
+        if self._grad is None and self._value().tape is not None and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self._grad
 
     @grad.setter
     def grad(self, new: Tensor | None) -> None:
+        if new is not None and not isinstance(new, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got {type(new).__name__}"
+            )
+        if new is self:
+            raise errors.GradientError("can't assign Variable as its own grad")
+        if new is not None and new.dtype is not self.dtype:
+            raise errors.GradientError(
+                f"attempting to assign a gradient with dtype {new.dtype.name!r} to a tensor with "
+                f"dtype {self.dtype.name!r}"
+            )
         if new is not None and tuple(new.shape) != tuple(self.shape):
             raise errors.GradientError(
-                f"grad has shape {list(new.shape)}, the tensor {list(self.shape)}"
+                f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
+                "same size"
             )
         self._grad = new
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the graph that made this; None for leaves."""
+        from .autograd.graph import node_of
+
+        value = self._value()
+        return node_of(value) if value.requires_grad else None
+
+    @property
+    def output_nr(self) -> int:
+        """Which of its node's results this is."""
+        from .autograd.graph import output_number
+
+        return output_number(self._value())
+
+    @property
+    def _version(self) -> int:
+        if self.is_inference():
+            raise errors.GradientError("Inference tensors do not track version counter.")
+        return self._storage.version
+
+    def is_inference(self) -> bool:
+        """Whether this was made in inference mode."""
+        return isinstance(self._storage, InferenceStorage)
 
     def backward(
         self,
         gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Sequence[Tensor] | None = None,
+        inputs: Any = None,
     ) -> None:
         """Add the derivative of this scalar to `.grad` of every leaf that it depends on."""
         from .autograd.engine import backward
 
-        backward([self], [gradient], create_graph=create_graph, inputs=inputs)
+        backward(
+            (self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs
+        )
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call hook(grad) when a backward pass knows this gradient; it may return another one."""
+        from .autograd import hooks
+
+        return hooks.register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call hook(tensor) when a backward pass has added to this leaf's `.grad`."""
+        from .autograd import hooks
+
+        return hooks.register_post_accumulate_grad_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this result in `.grad`."""
+        from .autograd import hooks
+
+        hooks.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        from .autograd import hooks
+
+        return hooks.retains_grad(self)
 
     def detach(self) -> Tensor:
         """The same storage, cut off from derivatives."""
         return self._detach()  # type: ignore[attr-defined,no-any-return]
 
+    def detach_(self) -> Tensor:
+        """Cut this tensor off from derivatives; views of it made before are not."""
+        if self._view is not None:
+            raise errors.GradientError("Can't detach views in-place. Use detach() instead.")
+        value: Value = self.detach()._value()
+        value.owner = self._storage.reference
+        self._storage.value = value
+        return self
+
     @property
     def data(self) -> Tensor:
-        return self.detach()
+        """The same storage, whose writes no derivative takes notice of."""
+        return self._data()  # type: ignore[attr-defined,no-any-return]
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -267,30 +362,55 @@ class Tensor:
 
         A `fresh` result is held by nobody else, so its value is taken and not copied.
         """
-        here, base = self._value(), self._storage.value
-        is_leaf = here.tape is None or (base.requires_grad and base.tape is None)
-        if here.requires_grad and is_leaf and record.recorder().grad:
+        storage, recorder = self._storage, record.recorder()
+        here, old = self._value(), storage.value
+        if here.requires_grad and recorder.grad:
+            self._refuse_leaf(here)
+        if storage.__class__ is InferenceStorage and not recorder.inference:
             raise errors.GradientError(
-                "a leaf tensor that requires grad (or a view of one) is being used in an in-place "
-                "operation; write within no_grad()"
+                "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
+                "make a clone to get a normal tensor before doing inplace update."
             )
-        if self._view is not None:
+        view, made = self._view, new
+        tracked, unnoticed = recorder.grad, False
+        if view is not None:
             if self._geometry().overlaps:
                 raise errors.OperandError(
-                    "more than one element of the tensor that is written to refers to a single "
-                    "memory location (it was expanded); clone() it before writing in place"
+                    "unsupported operation: more than one element of the written-to tensor refers "
+                    "to a single memory location. Please clone() the tensor before performing the "
+                    "operation."
                 )
-            new = _write_through(self, new)
+            cuts = [operator.name for operator, _ in view.chain() if not operator.smooth]
+            tracked, unnoticed = tracked and not cuts, "data" in cuts
+            new = _write_through(self, new, tracked)
         elif not fresh or new._view is not None:
             new = new.clone()  # type: ignore[attr-defined]
         value = new._storage.value
-        old = self._storage.value
         if old.requires_grad and old.tape is None:
             value.requires_grad, value.leaf, value.tape = True, old.leaf, None
         if old.exposed and sharing.is_shared(old):
-            value = _written_at_once(self._storage, value)
-        self._storage.write(value)
+            value = _written_at_once(storage, value)
+        storage.write(value)
+        if view is not None and fresh:  # the operator that wrote here may have read what was here
+            made._value().version, made._value().owner = value.version, value.owner
+        if unnoticed:
+            old.replaced = 0
+        if view is not None and recorder.grad and not tracked and made.requires_grad:
+            _detached_history(self, made)
+        if old.requires_grad and old.tape is not None:
+            _continue_tape(old, value, tracked)
         return self
+
+    def _refuse_leaf(self, here: Value) -> None:
+        """Leaves that require gradients, and views of them, cannot be written to."""
+        origin = here
+        while origin.tape.__class__ is record.Record and origin.tape.signature.operator.view:
+            origin = origin.tape.inputs[0]
+        if origin.tape is None:
+            what = "a" if origin is here else "a view of a"
+            raise errors.GradientError(
+                f"{what} leaf Variable that requires grad is being used in an in-place operation."
+            )
 
     # --- reading ---
 
@@ -430,6 +550,8 @@ def _copy_of(source: Tensor) -> Tensor:
 
 def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
     made = from_value(concrete(array, meta_of(array.shape, dtypes.from_numpy(array.dtype))), cls)
+    if record.recorder().inference:
+        made._storage = record.inference_storage(made._storage.value)
     if requires_grad:
         made.requires_grad_(True)
     return made
@@ -449,6 +571,7 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
     origin = (meta, strides, (*steps, (operator, attributes)))
     before = None if base._view is None else base._view.links
     made._view = View((before, operator, attributes), storage.version, value, origin)
+    value.viewed = storage.value
     return made
 
 
@@ -477,7 +600,7 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     size = found.size
     value = Value(meta_of(found.shape, whole.meta.dtype))
     value.data = whole.array().reshape(-1)[found.offset : found.offset + size].reshape(found.shape)
-    value.ready, value.part_of = True, whole
+    value.ready, value.part_of, value.viewed = True, whole, whole
     before = None if base._view is None else base._view.links
     made = object.__new__(Tensor)
     made._storage = storage
@@ -519,20 +642,54 @@ def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
         storage = value.owner()
         assert storage is not None
         seen._storage, seen._view, seen._grad = storage, None, None
-    for operator, attributes in chain:
-        seen = record.call(operator, (seen,), attributes)
+    recorder = record.recorder()
+    before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
+    try:
+        for operator, attributes in chain:
+            seen = record.call(operator, (seen,), attributes)
+    finally:
+        recorder.grad = before
     return seen._view.value if seen._view is not None else seen._storage.value
 
 
-def _write_through(view: Tensor, new: Tensor) -> Tensor:
+def _write_through(view: Tensor, new: Tensor, tracked: bool) -> Tensor:
     """The whole storage's new contents after writing `new` through a view."""
     from .ops.shape import write_view
 
     assert view._view is not None
+    chain = view._view.chain()
     base = object.__new__(Tensor)
     base._storage, base._view, base._grad = view._storage, None, None
-    result: Tensor = write_view(base, new, view._view.chain())
+    recorder = record.recorder()
+    before, recorder.grad = recorder.grad, tracked
+    try:
+        result: Tensor = write_view(base, new, chain)
+    finally:
+        recorder.grad = before
     return result
+
+
+def _detached_history(written: Tensor, new: Tensor) -> None:
+    """What was detached has a history of its own; what it shares memory with has not."""
+    from .autograd.graph import Untracked
+
+    view = written._view
+    assert view is not None
+    if view.links[1].smooth:
+        return  # a view of what was detached: nobody holds it for long
+    source = new._value()
+    written._storage.value.replaces = None  # that history may need what was there before
+    Untracked(source, written._value())
+
+
+def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
+    """After a write into a result: where its gradient goes to."""
+    from .autograd import graph, hooks
+
+    if not tracked:
+        graph.Untracked(old, new)
+    if hooks.in_use.python:
+        hooks.follow_write(old, new)
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:

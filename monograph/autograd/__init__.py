@@ -1,9 +1,28 @@
-"""Derivatives for users: backward, grad, and the modes that switch recording off."""
+"""Derivatives for users: backward, grad, hooks, custom functions, and the modes."""
 
+from . import graph
+from .anomaly import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
+from .checkpoint import checkpoint
 from .engine import backward, grad
-from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .function import Function
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 __all__ = [
-    "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "no_grad",
-    "set_grad_enabled",
+    "Function", "GradcheckError", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad",
+    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -2,131 +2,219 @@
 
 Nothing is differentiated here. The call walks the recorded history to find which leaves the roots
 depend on and records a single entry; the compiler derives the gradient graph when it expands the
-recording.
+recording. Where Python code takes part (hooks, custom functions, anomaly mode) the pass is split
+there: see `stepwise.py`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 from .. import errors, record
 from ..storage import Value
 from ..tensor import Tensor, from_value
+from . import anomaly, saved
+from .hooks import in_use
+
+_walks = itertools.count(1)
 
 
-def _history(root: Value) -> tuple[list[Value], bool]:
-    """The leaves that require gradients and that root depends on, in order of discovery.
+def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
+    """The leaves that require gradients and that the roots depend on, in order of discovery.
 
-    And whether all that lies between still stands in the pending recording.
+    And whether all that lies between still stands in the pending recording. What the walk passes
+    is marked as freed, unless it is to be retained.
     """
     epoch = record.recorder().epoch
-    pending = True
-    seen: set[Value] = set()
+    number = next(_walks)
+    pending, written = True, False
+    passed: list[tuple[Any, int]] = []  # records with the walk that freed them, if one did
+    seen: set[int] = set()
     leaves: list[Value] = []
-    stack = [root]
+    stack = list(roots)
     while stack:
         value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+        if value.replaced:
+            written = True
         tape = value.tape
         if tape is None:
-            leaves.append(value)
-        else:
-            if value.epoch != epoch or value.position < 0:
-                pending = False
-            stack += [v for v in tape.inputs if v.__class__ is Value and v.requires_grad]
+            if id(value) not in seen:
+                seen.add(id(value))
+                leaves.append(value)
+            continue
+        if value.epoch != epoch or value.position < 0:
+            pending = False
+        walk = tape.walk
+        if walk == number:
+            continue
+        if walk or retain:
+            passed.append((tape, walk))
+        tape.walk = number
+        for v in tape.inputs:
+            if v.__class__ is Value:
+                if v.requires_grad:
+                    stack.append(v)
+                elif v.replaced or (v.viewed is not None and saved.written_at(v)):
+                    written = True
+    if passed:
+        _check_passed(passed, retain)
+    if written:
+        saved.check_versions(_steps(roots))
     return leaves, pending
 
 
-def _depends(root: Value, wanted: Sequence[Value]) -> set[int]:
-    """ids of the wanted values that root is computed from."""
-    targets = {id(v) for v in wanted}
-    found: set[int] = set()
+def _check_passed(passed: list[tuple[Any, int]], retain: bool) -> None:
+    """Records that were freed before cannot be used again; those retained are as they were."""
+    if retain:
+        for tape, walk in passed:
+            tape.walk = walk
+    saved.check_freed([tape for tape, walk in passed if walk])
+
+
+def _steps(roots: Sequence[Value]) -> list[tuple[Any, list[Value]]]:
+    """Everything on the tape with those of its results that lead to the roots."""
+    found: dict[int, tuple[Any, list[Value]]] = {}
     seen: set[int] = set()
-    stack = [root]
+    stack = list(roots)
     while stack:
         value = stack.pop()
-        if id(value) in seen:
+        if id(value) in seen or value.tape is None:
             continue
         seen.add(id(value))
-        if id(value) in targets:
-            found.add(id(value))
-        if value.tape is not None:
-            stack.extend([v for v in value.tape.inputs if v.__class__ is Value])
-    return found
+        tape = value.tape
+        found.setdefault(id(tape), (tape, []))[1].append(value)
+        stack.extend([v for v in tape.inputs if v.__class__ is Value and v.requires_grad])
+    return list(found.values())
 
 
-def _pass(
-    root: Tensor, cotangent: Tensor | None, wanted: list[Value], create: bool, pending: bool = False
+def record_pass(
+    roots: Sequence[Value], cotangents: Sequence[Tensor | None], wanted: list[Value], create: bool
 ) -> list[Value]:
-    """Record one backward pass; the gradients of the wanted values."""
-    value = root._value()
-    if cotangent is None and value.meta.size != 1:
-        raise errors.GradientError(
-            f"grad can be created implicitly only for scalars, this is {value.meta}"
-        )
-    if cotangent is not None and tuple(cotangent.shape) != tuple(root.shape):
-        raise errors.GradientError(
-            f"the gradient has shape {list(cotangent.shape)}, the tensor {list(root.shape)}"
-        )
-    if not pending:
-        record.record_tape(value)
-    given = cotangent._value() if cotangent is not None else None
-    signature = record.backward_signature(
-        (value.meta, None if given is None else given.meta, *[v.meta for v in wanted])
-    )
+    """Record one backward pass that ends at the wanted values; their gradients."""
+    given = [None if t is None else t._value() for t in cotangents]
+    inputs = [*roots, *given, *wanted]
+    metas = tuple([None if v is None else v.meta for v in inputs])
+    signature = record.backward_signature(metas, len(roots))
     recorder = record.recorder()
-    before = recorder.grad
-    recorder.grad = create
+    before, recorder.grad = recorder.grad, create
     try:
-        return record.record_call(signature, [value, given, *wanted], needs_grad=create)
+        return record.record_call(signature, inputs, needs_grad=create)
     finally:
         recorder.grad = before
 
 
-def backward(
-    roots: Sequence[Tensor],
-    cotangents: Sequence[Tensor | None],
-    create_graph: bool = False,
-    inputs: Sequence[Tensor] | None = None,
-) -> None:
-    """Add the derivatives of the roots to `.grad` of the leaves they depend on."""
-    for root, cotangent in zip(roots, cotangents, strict=True):
-        value = root._value()
-        if not value.requires_grad:
-            raise errors.GradientError(
-                "this tensor does not require grad and was not computed from one that does"
-            )
-        leaves, pending = _history(value)
-        if inputs is not None:
-            chosen = {id(t._value()) for t in inputs}
-            leaves = [leaf for leaf in leaves if id(leaf) in chosen]
-        if not leaves:
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _cotangents(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | None]:
+    """The gradients given for the roots; None, which stands for ones, needs a scalar."""
+    found: list[Tensor | None] = []
+    if len(roots) != len(given):
+        raise errors.GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
+    for n, (root, cotangent) in enumerate(zip(roots, given, strict=True)):
+        if cotangent is None:
+            if not root.requires_grad:
+                raise errors.GradientError(_NO_GRAD.format(n))
+            if root.numel() != 1:
+                raise errors.GradientError(
+                    "grad can be implicitly created only for scalar outputs, this is "
+                    f"{root._value().meta}"
+                )
+            found.append(None)
             continue
-        parts = _pass(root, cotangent, leaves, create_graph, pending)
-        recorder = record.recorder()
-        for leaf, part in zip(leaves, parts, strict=True):
-            _deposit(recorder, leaf, part)
+        if not isinstance(cotangent, Tensor):
+            raise TypeError(
+                "gradients can be either Tensors or None, but got " + type(cotangent).__name__
+            )
+        if tuple(cotangent.shape) != tuple(root.shape):
+            raise errors.GradientError(
+                f"Mismatch in shape: grad_output[{n}] has a shape of {list(cotangent.shape)} and "
+                f"output[{n}] has a shape of {list(root.shape)}."
+            )
+        if not root.requires_grad:
+            raise errors.GradientError(_NO_GRAD.format(n))
+        found.append(cotangent if cotangent.dtype is root.dtype else cotangent.to(root.dtype))
+    return found
 
 
-def _deposit(recorder: record.Recorder, leaf: Value, gradient: Value) -> None:
-    tensor = leaf.leaf() if leaf.leaf is not None else None
-    if tensor is None:
+_NO_GRAD = "element {} of tensors does not require grad and does not have a grad_fn"
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """The gradient of what nothing depends on."""
+    from ..ops.creation import full
+
+    return full(shape, 0.0, dtype=dtype)
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, Tensor) else list(given)
+
+
+# --- what users call ------------------------------------------------------------------------------
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Add the derivatives of the tensors' sum to `.grad` of the leaves that they depend on.
+
+    >>> import monograph as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> mg.autograd.backward([(x * x).sum(), x.sum()])
+    >>> x.grad.tolist()
+    [3.0, 5.0]
+    """
+    roots = _listed(tensors)
+    given = [None] * len(roots) if grad_tensors is None else _listed(grad_tensors)
+    cotangents = _cotangents(roots, given)
+    retain = create_graph if retain_graph is None else retain_graph
+    values = [root._value() for root in roots]
+    if inputs is not None or in_use.python or anomaly.enabled():
+        from .stepwise import accumulate
+
+        accumulate(values, cotangents, retain, create_graph, inputs)
         return
-    made = from_value(gradient)
+    leaves, pending = _history(values, retain)  # no hooks, no functions: one entry
+    if not pending:
+        record.record_tape(values)
+    parts = record_pass(values, cotangents, leaves, create_graph)
+    held = record.recorder().hold
+    for leaf, part in zip(leaves, parts, strict=True):
+        tensor = leaf.leaf() if leaf.leaf is not None else None
+        if tensor is None:
+            continue
+        if tensor._grad is None and not held:
+            tensor._grad = from_value(part)
+            part.gradient_of = leaf.leaf
+        else:
+            deposit(tensor, from_value(part), create_graph)
+
+
+def deposit(tensor: Tensor, gradient: Tensor, create: bool) -> None:
+    """Add a gradient to `.grad`: into the same tensor, unless it may be differentiated itself."""
+    recorder = record.recorder()
     if tensor._grad is None:
-        tensor._grad = made
-        gradient.gradient_of = leaf.leaf
+        tensor._grad = gradient
+        gradient._storage.value.gradient_of = ref(tensor)
         if recorder.hold:
-            recorder.deposits.append((tensor, made))
-    else:
-        before, recorder.grad = recorder.grad, gradient.requires_grad
-        try:
-            tensor._grad.add_(made)
-        finally:
-            recorder.grad = before
+            recorder.deposits.append((tensor, gradient))
+        return
+    before, recorder.grad = recorder.grad, create
+    try:
+        if create:
+            tensor._grad = tensor._grad + gradient
+        else:
+            tensor._grad.add_(gradient)
+    finally:
+        recorder.grad = before
 
 
 def grad(
@@ -135,7 +223,9 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The derivatives of the outputs' sum with respect to the inputs.
 
@@ -144,27 +234,34 @@ def grad(
     >>> mg.autograd.grad(x * x, x)[0].item()
     6.0
     """
-    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if grad_outputs is None:
-        cotangents: list[Any] = [None] * len(roots)
-    else:
-        cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
-    values = [t._value() for t in wanted]
-    totals: list[Tensor | None] = [None] * len(wanted)
-    for root, cotangent in zip(roots, cotangents, strict=True):
-        used = _depends(root._value(), values)
-        places = [n for n, v in enumerate(values) if id(v) in used]
-        if not places:
-            continue
-        parts = _pass(root, cotangent, [values[n] for n in places], create_graph)
-        for n, part in zip(places, parts, strict=True):
-            held = totals[n]
-            made = from_value(part)
-            totals[n] = made if held is None else held + made  # type: ignore[operator]
-    if not allow_unused and any(part is None for part in totals):
-        raise errors.GradientError(
-            "one of the inputs is not used in the outputs; "
-            "pass allow_unused=True to get None for it"
+    from .stepwise import gradients
+
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched: call grad for each row, or use vmap")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
         )
-    return tuple(totals)
+    roots, wanted = _listed(outputs), _listed(inputs)
+    given = [None] * len(roots) if grad_outputs is None else _listed(grad_outputs)
+    cotangents = _cotangents(roots, given)
+    if not all(tensor.requires_grad for tensor in wanted):
+        raise errors.GradientError("One of the differentiated Tensors does not require grad")
+    retain = create_graph if retain_graph is None else retain_graph
+    values = [root._value() for root in roots]
+    found = gradients(values, cotangents, retain, create_graph, wanted)
+    if materialize_grads:
+        return tuple(
+            [
+                zeros(tuple(t.shape), t.dtype) if part is None else part
+                for t, part in zip(wanted, found, strict=True)
+            ]
+        )
+    unused = [n for n, part in enumerate(found) if part is None]
+    if unused and not allow_unused:
+        raise errors.GradientError(
+            f"The differentiated Tensor at index {unused[0]} appears to not have been used in the "
+            "graph. Set allow_unused=True if this is the desired behavior."
+        )
+    return tuple(found)

@@ -18,7 +18,8 @@ from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
 from .checks import Note
 
-# The operator of a backward pass: inputs are (root, cotangent or None, leaves…).
+# The operator of a backward pass. Its attribute is the number n of roots; its inputs are n roots,
+# n cotangents or None, and the leaves: the values that it differentiates for and ends at.
 BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
 
 
@@ -105,7 +106,7 @@ class Expansion:
     def _expand(self, entry: Entry) -> list[Node | None]:
         inputs = [self._input(ref) for ref in entry.refs]
         if entry.operator is BACKWARD:
-            outputs = self._differentiate(inputs)
+            outputs = self._differentiate(inputs, *entry.attributes)
         else:
             outputs = list(entry.operator.expand(inputs, entry.attributes))
         if entry.stop:
@@ -127,13 +128,14 @@ class Expansion:
         place: int = ref
         return self.results[place] if place >= 0 else self.leaves[-place - 1]
 
-    def _differentiate(self, inputs: Sequence[Node | None]) -> list[Node]:
-        root, cotangent, *leaves = inputs
-        assert root is not None
-        if cotangent is None:
-            cotangent = build.full(root.shape, 1.0, root.dtype)
-        wanted = [leaf for leaf in leaves if leaf is not None]
-        found = vjp([root], [cotangent], wanted, self.rules)
+    def _differentiate(self, inputs: Sequence[Node | None], count: int) -> list[Node]:
+        roots = [node for node in inputs[:count] if node is not None]
+        cotangents = [
+            build.full(root.shape, 1.0, root.dtype) if given is None else given
+            for root, given in zip(roots, inputs[count : 2 * count], strict=True)
+        ]
+        wanted = [leaf for leaf in inputs[2 * count :] if leaf is not None]
+        found = vjp(roots, cotangents, wanted, self.rules, through=False)
         return [
             build.full(leaf.shape, 0.0, leaf.dtype) if part is None else part
             for leaf, part in zip(wanted, found, strict=True)
@@ -149,7 +151,8 @@ def _differentiated(recording: Recording) -> set[int]:
     found: set[int] = set()
     for entry in recording.entries:
         if entry.operator is BACKWARD:
-            found.update(ref for ref in entry.refs[2:] if ref >= 0)
+            leaves = entry.refs[2 * entry.attributes[0] :]
+            found.update(ref for ref in leaves if ref >= 0)
     return found
 
 

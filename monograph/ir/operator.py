@@ -56,6 +56,9 @@ class Operator:
     derivative: Callable[..., Sequence[Node | None]] | None = None
     view: bool = False  # the result shares the first input's storage
     smooth: bool = True  # derivatives pass through it
+    # What PyTorch's derivative reads, where this one's reads something else: by the name of each
+    # input the names of the inputs it reads, and "result". May be a function of the inputs' kinds.
+    saves: Any = None
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
         """The nodes that this operator means for these input nodes and attributes."""

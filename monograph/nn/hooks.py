@@ -1,32 +1,15 @@
-"""Handles of registered hooks: keep one to remove its hook again."""
+"""Hooks on the forward pass of a module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd.hooks import RemovableHandle
+
+__all__ = ["Hooks", "RemovableHandle", "register"]
+
 Hooks = dict[int, tuple[Callable[..., Any], bool]]  # number → (hook, whether it takes kwargs)
-
-
-class RemovableHandle:
-    """What registering a hook returns; also a context manager that removes it at the end."""
-
-    _next = 0
-
-    def __init__(self, hooks: Hooks) -> None:
-        self.hooks = hooks
-        self.id = RemovableHandle._next
-        RemovableHandle._next += 1
-
-    def remove(self) -> None:
-        """Take the hook away; it is not called again."""
-        self.hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 def register(hooks: Hooks, hook: Callable[..., Any], prepend: bool, kwargs: bool) -> Any:

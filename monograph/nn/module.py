@@ -18,9 +18,10 @@ from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import state as states
+from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
 from .members import Members
-from .parameter import detached, fill_from_array
+from .parameter import detached, fill_from_array, zero_gradient
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
@@ -48,6 +49,7 @@ class Module:
     _non_persistent: set[str]
     _forward_hooks: Hooks
     _forward_pre_hooks: Hooks
+    _backward_hooks: BackwardHooks
 
     def __init__(self) -> None:
         put = super().__setattr__  # the registering __setattr__ needs these to exist
@@ -57,6 +59,7 @@ class Module:
         put("_non_persistent", set())
         put("_forward_hooks", {})
         put("_forward_pre_hooks", {})
+        put("_backward_hooks", {})
 
     # --- calling ---
 
@@ -67,7 +70,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if record._local.recorder.hold:
             record.recorder().modules.append(self)
-        if self._forward_pre_hooks or self._forward_hooks:
+        if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -81,13 +84,16 @@ class Module:
                 changed = hook(self, args)
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
+        backward = BackwardCall(self, self._backward_hooks) if self._backward_hooks else None
+        if backward is not None:
+            args = backward.enter(args)
         result = self.forward(*args, **kwargs)
         for hook, with_kwargs in list(self._forward_hooks.values()):
             seen = (self, args, kwargs, result) if with_kwargs else (self, args, result)
             changed = hook(*seen)
             if changed is not None:
                 result = changed
-        return result
+        return result if backward is None else backward.leave(result)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -101,6 +107,23 @@ class Module:
     ) -> RemovableHandle:
         """Call hook(module, args) before each forward; what it returns replaces the args."""
         handle: RemovableHandle = register(self._forward_pre_hooks, hook, prepend, with_kwargs)
+        return handle
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, grad_input, grad_output) when a backward pass knows both.
+
+        What it returns replaces grad_input, the gradients of the positional arguments.
+        """
+        handle: RemovableHandle = register(self._backward_hooks, hook, prepend, False)
+        return handle
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, grad_output) in a backward pass; what it returns replaces them."""
+        handle: RemovableHandle = register(self._backward_hooks, hook, prepend, True)
         return handle
 
     # --- registering ---
@@ -335,7 +358,7 @@ class Module:
             if set_to_none:
                 parameter.grad = None
             elif parameter.grad is not None:
-                parameter.grad = parameter.grad.detach().zero_()  # type: ignore[attr-defined]
+                zero_gradient(parameter.grad)
 
     def to(self: Self, *args: Any, dtype: DType | None = None, device: Any = None) -> Self:
         """Convert floating point parameters and buffers (devices: only "cpu" so far)."""

@@ -20,6 +20,7 @@ from ..tensor import Parameter, Tensor, View, from_value
 
 __all__ = [
     "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take", "values_of",
+    "zero_gradient",
 ]  # fmt: skip
 
 
@@ -79,3 +80,15 @@ def detached(source: Tensor) -> Tensor:
     seen._view = View((None, detach.operator, ()), -1, source._storage.value)
     seen._grad = None
     return seen
+
+
+def zero_gradient(gradient: Tensor) -> None:
+    """Set a gradient to zero: the same tensor, cut off from what it was computed from."""
+    recorder = record.recorder()
+    before, recorder.grad = recorder.grad, False
+    try:
+        if gradient.grad_fn is not None:
+            gradient.detach_()
+        gradient.zero_()  # type: ignore[attr-defined]
+    finally:
+        recorder.grad = before

@@ -54,6 +54,9 @@ def conv(
     return out + build.reshape(bias, (out_channels, *([1] * rank)))
 
 
+conv.operator.saves = {"*": ("x", "weight")}
+
+
 def _same(kernel: tuple[int, ...], dilations: tuple[int, ...]) -> tuple[int, ...]:
     for k, d in zip(kernel, dilations, strict=True):
         if d * (k - 1) % 2:
@@ -134,6 +137,9 @@ def avg_pool(
     if count_include_pad:
         counted = build.select(_in_padding(x, counted, stride, kernel_size, padding), counted, 0.0)
     return total / build.reduce("add", counted, axes)
+
+
+avg_pool.operator.saves = {"x": ("x",)}
 
 
 def _in_padding(x: Any, seen: Any, stride: Any, kernel: Any, padding: Any) -> Any:

@@ -73,6 +73,9 @@ def check_beside(x: Any, where: Any, k: int, what: str) -> None:
         )
 
 
+gather.operator.saves = {"x": ("x", "where")}
+
+
 @operator
 def index_select(x: Tensor, dim: int, index: Tensor) -> Any:
     """The slices of x along dim at the indices.

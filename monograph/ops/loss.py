@@ -41,6 +41,9 @@ def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     return reduced(f.abs(x - target), reduction)
 
 
+l1_loss.operator.saves = {"*": ("difference",)}  # which nobody sees
+
+
 @operator(to=None, name="cross_entropy", method=False)
 def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> Any:
     """-log softmax(x)[target] per row of x [N, C]; zero where target is ignore_index."""
@@ -72,6 +75,9 @@ def _(g: Any, y: Any, x: Any, target: Any, ignore_index: int) -> Any:
     share = f.exp(x - logsumexp(x, 1, True)) * weight
     hit = f.eq(build.coordinate(x.shape, 1), build.expand_dims(place, [1]))
     return (build.select(hit, share - weight, share), None)
+
+
+row_cross_entropy.operator.saves = {"x": ("target", "log_softmax")}  # the latter unseen
 
 
 @operator(to=None, method=False)

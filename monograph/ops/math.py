@@ -41,6 +41,14 @@ def div(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     return x / other
 
 
+# A number divided by a tensor is, in PyTorch, the number times a reciprocal that nobody sees.
+div.operator.saves = lambda kinds: (
+    {"other": ("reciprocal",)}
+    if isinstance(kinds[0], type)
+    else {"x": ("other",), "other": ("x", "other")}
+)
+
+
 @operator(inplace=True)
 def floor_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """floor(x / other)."""
@@ -60,6 +68,13 @@ def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     if common.kind is Kind.FLOAT:
         return f.pow(x, exponent)
     return _integer_pow(build.as_node(x, common), build.as_node(exponent, common))
+
+
+pow.operator.saves = lambda kinds: (
+    None
+    if isinstance(kinds[0], type) or isinstance(kinds[1], type)
+    else dict.fromkeys(("x", "exponent"), ("x", "exponent", "result"))
+)
 
 
 def _integer_pow(x: Any, exponent: Any) -> Any:
@@ -133,10 +148,16 @@ def rsqrt(x: Tensor) -> Any:
     return 1.0 / f.sqrt(floating(x))
 
 
+rsqrt.operator.saves = {"x": ("result",)}
+
+
 @operator(inplace=True)
 def reciprocal(x: Tensor) -> Any:
     """1 / x."""
     return 1.0 / floating(x)
+
+
+reciprocal.operator.saves = {"x": ("result",)}
 
 
 @operator(inplace=True)
@@ -329,4 +350,10 @@ def clone(x: Tensor) -> Any:
 @operator(to=None, name="detach", method="_detach", view=True, smooth=False)
 def detach(x: Tensor) -> Any:
     """The same storage, cut off from derivatives."""
+    return build.apply("detach", x) if x.dtype.is_floating_point else x
+
+
+@operator(to=None, name="data", method="_data", view=True, smooth=False)
+def data(x: Tensor) -> Any:
+    """The same storage, cut off from derivatives, whose writes they take no notice of."""
     return build.apply("detach", x) if x.dtype.is_floating_point else x

@@ -47,6 +47,9 @@ def _(g: Any, y: Any, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps
     return parts
 
 
+layer_norm.operator.saves = {"*": ("x", "weight", "moments")}
+
+
 def moments(x: Any, axes: tuple[int, ...], eps: Any) -> tuple[Any, Any, Any]:
     """(mean, biased variance, normalised x) over the axes, which stay with size 1."""
     number = count(x, axes)
@@ -101,6 +104,9 @@ def _(g: Any, y: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
     if bias is not None:
         parts.append(build.reshape(level, channels))
     return parts
+
+
+batch_norm_training.operator.saves = {"*": ("x", "weight", "moments")}
 
 
 @operator(to=None, method=False, smooth=False)

@@ -89,6 +89,9 @@ def prod(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return build.reduce("mul", build.cast(x, target), axes_of(x, dim), keepdim)
 
 
+prod.operator.saves = {"x": ("x", "result")}
+
+
 def _filled_axes(x: Any, dim: Any) -> tuple[int, ...]:
     """The axes meant by `dim`, over which there is at least one element."""
     axes = axes_of(x, dim)
@@ -167,6 +170,9 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Any:
     top = build.select(f.eq(f.abs(top), float("inf")), 0.0, top)
     total = f.log(build.reduce("add", f.exp(x - top), axes, True)) + top
     return total if keepdim else build.reshape(total, build.reduce("add", x, axes).shape)
+
+
+logsumexp.operator.saves = {"x": ("x", "result")}
 
 
 @operator(to=None, method=False)

@@ -17,7 +17,7 @@ import numpy as np
 from .. import record
 from ..autograd.modes import enable_grad
 from ..ir import dtypes
-from ..nn.parameter import fill_from_array, known
+from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import LoadError, array_of
 from ..tensor import Tensor
 
@@ -156,7 +156,7 @@ class Optimizer:
                 if set_to_none:
                     p._grad = None
                 elif p._grad is not None:
-                    p._grad = p._grad.detach().zero_()
+                    zero_gradient(p._grad)
 
     # --- state ---
 

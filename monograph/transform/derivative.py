@@ -30,8 +30,12 @@ def vjp(
     cotangents: Sequence[Node],
     wanted: Sequence[Node],
     rules: Mapping[int, Rule] | None = None,
+    through: bool = True,
 ) -> list[Node | None]:
-    """The cotangents of `wanted`; None for those that the outputs do not depend on."""
+    """The cotangents of `wanted`; None for those that the outputs do not depend on.
+
+    Unless `through`, the walk ends at wanted nodes: what reaches one of them is not handed on.
+    """
     rules = rules or {}
     order = _ancestors(outputs, rules)
     depends = _dependents(order, wanted, rules)
@@ -42,7 +46,7 @@ def vjp(
     for node in reversed(order):
         if node.id not in depends or node.id not in sums or not node.inputs:
             continue
-        if node.id in stops and not _feeds(node, depends, rules):
+        if node.id in stops and (not through or not _feeds(node, depends, rules)):
             continue
         inputs, parts = _pull(node, sums[node.id], rules)
         for source, part in zip(inputs, parts, strict=True):

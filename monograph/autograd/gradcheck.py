@@ -1,0 +1,144 @@
+"""gradcheck: compare derivatives with finite differences.
+
+Every input that requires gradients is moved a little, element by element, and the change of the
+results is compared with what `grad` says. `gradgradcheck` does so for the derivative itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, tensor
+from .engine import grad
+from .modes import no_grad
+
+
+class GradcheckError(RuntimeError):
+    """A derivative that differs from finite differences."""
+
+
+def _outputs(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
+    made = function(*inputs)
+    listed = [made] if isinstance(made, Tensor) else list(made)
+    return [t for t in listed if isinstance(t, Tensor) and t.is_floating_point()]
+
+
+def _numerical(
+    function: Callable[..., Any], inputs: Sequence[Any], place: int, eps: float
+) -> list[np.ndarray]:
+    """d outputs / d inputs[place] by central differences: one matrix per output."""
+    base = inputs[place].detach().numpy().astype(np.float64)
+    columns: list[list[np.ndarray]] = []
+    for k in range(base.size):
+        ends = []
+        for step in (eps, -eps):
+            moved = base.copy()
+            moved.reshape(-1)[k] += step
+            changed = tensor(moved.astype(inputs[place].dtype.numpy)).requires_grad_()
+            arguments = [*inputs[:place], changed, *inputs[place + 1 :]]
+            ends.append([t.detach().numpy().copy() for t in _outputs(function, arguments)])
+        columns.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(*ends, strict=True)])
+    return [np.stack([c[n] for c in columns], 1) for n in range(len(columns[0]))] if columns else []
+
+
+def _analytical(output: Tensor, wanted: list[Tensor]) -> list[np.ndarray]:
+    """d output / d wanted, a row per element of the output."""
+    rows: list[list[np.ndarray]] = [[] for _ in wanted]
+    for k in range(output.numel()):
+        chosen = np.zeros(output.numel(), output.dtype.numpy)
+        chosen[k] = 1
+        given = tensor(chosen.reshape(tuple(output.shape)))
+        parts = grad(output, wanted, given, retain_graph=True, allow_unused=True)
+        for n, (part, t) in enumerate(zip(parts, wanted, strict=True)):
+            row = np.zeros(t.numel()) if part is None else part.detach().numpy().reshape(-1).copy()
+            rows[n].append(row)
+    return [
+        np.stack(r) if r else np.zeros((0, t.numel())) for r, t in zip(rows, wanted, strict=True)
+    ]
+
+
+def gradcheck(
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, **_: Any,
+) -> bool:  # fmt: skip
+    """Whether the derivatives of func agree with finite differences; inputs should be float64.
+
+    >>> import monograph as mg
+    >>> x = mg.tensor([0.5, 2.0], dtype=mg.float64, requires_grad=True)
+    >>> mg.autograd.gradcheck(mg.sin, (x,))
+    True
+    """
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    places = [n for n, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    if not places:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, "
+            "but none of the them have requires_grad=True."
+        )
+    try:
+        _compare(func, given, places, eps, atol, rtol, nondet_tol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _compare(
+    func: Callable[..., Any], given: list[Any], places: list[int], eps: float, atol: float,
+    rtol: float, nondet_tol: float,
+) -> None:  # fmt: skip
+    numerical = [_numerical(func, given, place, eps) for place in places]
+    wanted = [given[place] for place in places]
+    for n, output in enumerate(_outputs(func, given)):
+        if not output.requires_grad:
+            found = [np.zeros((output.numel(), t.numel())) for t in wanted]
+        else:
+            found = _analytical(output, wanted)
+            again = _analytical(output, wanted)
+            for place, first, second in zip(places, found, again, strict=True):
+                if not np.allclose(first, second, rtol=0, atol=nondet_tol, equal_nan=True):
+                    raise GradcheckError(f"Backward is not reentrant for input {place}")
+        for place, expected, made in zip(places, numerical, found, strict=True):
+            if not np.allclose(made, expected[n], rtol=rtol, atol=atol, equal_nan=True):
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {n} with respect to input {place},\n"
+                    f"numerical:{expected[n].T}\nanalytical:{made.T}"
+                )
+
+
+def gradgradcheck(
+    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
+    atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True, **options: Any,
+) -> bool:  # fmt: skip
+    """Whether the second derivatives of func agree with finite differences of the first."""
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outputs = _outputs(func, given)
+    if grad_outputs is None:
+        generator = np.random.default_rng(0)
+        with no_grad():
+            cotangents = [
+                tensor(generator.normal(size=tuple(t.shape)).astype(t.dtype.numpy)).requires_grad_()
+                for t in outputs
+            ]
+    else:
+        cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    count = len(given)
+
+    def first(*arguments: Any) -> tuple[Tensor, ...]:
+        wanted = [t for t in arguments[:count] if isinstance(t, Tensor) and t.requires_grad]
+        made = [t for t in _outputs(func, arguments[:count])]
+        pairs = [(t, c) for t, c in zip(made, arguments[count:], strict=True) if t.requires_grad]
+        parts = grad(
+            [t for t, _ in pairs], wanted, [c for _, c in pairs], create_graph=True,
+            allow_unused=True,
+        )  # fmt: skip
+        return tuple([part for part in parts if part is not None])
+
+    return gradcheck(
+        first, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol,
+        raise_exception=raise_exception, **options,
+    )  # fmt: skip

@@ -1,0 +1,230 @@
+"""What a derivative needs of the forward pass: which inputs and results it reads.
+
+PyTorch saves tensors for the backward pass, frees them after it, and raises if one was written to
+in between. Here nothing is saved and values never change, but programs must meet the same errors.
+What an operator's derivative reads is found by taking it once, on placeholders, for each signature
+and each choice of inputs that require gradients; `Operator.saves` says where PyTorch's reads
+something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import errors
+from ..compiler.recording import BACKWARD, placeholders
+from ..ir import build
+from ..ir.node import Buffer, Node, Random, Slot, interning
+from ..ir.operator import Rule, noting
+from ..record import Record, Signature, register_refusal
+from ..storage import InferenceStorage, Meta, Value, concrete
+from ..transform.derivative import vjp
+from .graph import backward_name
+
+
+class Reads(NamedTuple):
+    """Which inputs and results a derivative reads, and whether it reads anything at all."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    anything: bool
+
+
+Needs = tuple[bool, ...]
+_reads: dict[tuple[int, Needs], Reads] = {}
+_saves: dict[tuple[int, Needs], Reads] = {}
+
+
+def needs_of(record: Record) -> Needs:
+    """Which inputs derivatives are taken by."""
+    return tuple([v.__class__ is Value and v.requires_grad for v in record.inputs])
+
+
+def reads(signature: Signature, needs: Needs) -> Reads:
+    """What our own derivative reads."""
+    key = (signature.number, needs)
+    found = _reads.get(key)
+    if found is None:
+        found = _reads[key] = _derive(signature, needs)
+    return found
+
+
+def saves(signature: Signature, needs: Needs) -> Reads:
+    """What PyTorch's derivative reads, and therefore saves."""
+    key = (signature.number, needs)
+    found = _saves.get(key)
+    if found is None:
+        stated = signature.operator.saves
+        if callable(stated):
+            stated = stated(signature.inputs)
+        found = reads(signature, needs) if stated is None else _stated(signature, needs, stated)
+        _saves[key] = found
+    return found
+
+
+def _derive(signature: Signature, needs: Needs) -> Reads:
+    if signature.operator is BACKWARD:
+        return Reads((), (), True)
+    rules: dict[int, Rule] = {}
+    with interning(), noting(rules):
+        inputs = placeholders(signature.inputs)
+        outputs = signature.operator.expand(inputs, signature.attributes)
+        smooth = [node for node in outputs if node.dtype.is_floating_point]
+        given = [build.buffer(-1000 - n, node.shape, node.dtype) for n, node in enumerate(smooth)]
+        wanted = [node for node, needed in zip(inputs, needs, strict=True) if needed and node]
+        parts = vjp(smooth, given, wanted, rules)
+        return _reached([part for part in parts if part is not None], outputs)
+
+
+def _reached(roots: Sequence[Node], outputs: Sequence[Node]) -> Reads:
+    """Walk the gradients down to inputs, and to results, which count as kept."""
+    kept = {node.id: n for n, node in enumerate(outputs) if node.inputs}
+    read: set[int] = set()
+    results: set[int] = set()
+    anything = False
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        if node.id in kept:
+            results.add(kept[node.id])
+            continue
+        if isinstance(node, Buffer) and node.number >= 0:
+            read.add(node.number)
+        anything = anything or isinstance(node, (Slot, Random))
+        stack.extend(node.inputs)
+    anything = anything or bool(read or results)
+    return Reads(tuple(sorted(read)), tuple(sorted(results)), anything)
+
+
+def _stated(signature: Signature, needs: Needs, stated: Mapping[str, tuple[str, ...]]) -> Reads:
+    """What the operator says PyTorch reads; a name of no input is something that nobody sees."""
+    places: dict[str, int] = {}
+    for parameter in signature.operator.parameters:
+        if parameter.role == "input":
+            places[parameter.name] = len(places)
+    names = {
+        read
+        for name, place in places.items()
+        if needs[place]
+        for read in stated.get(name, stated.get("*", ()))
+    }
+    kinds = signature.inputs
+    inputs = sorted(places[n] for n in names if n in places and isinstance(kinds[places[n]], Meta))
+    return Reads(tuple(inputs), (0,) if "result" in names else (), bool(names))
+
+
+def refuse_inference(result: Value, inputs: Sequence[Any]) -> None:
+    """Raise if the derivative of a call would need a tensor made in inference mode."""
+    record = result.tape
+    if record.__class__ is not Record:
+        return
+    for place in saves(record.signature, needs_of(record)).inputs:
+        storage = getattr(inputs[place], "_storage", None)
+        if isinstance(storage, InferenceStorage):
+            raise errors.GradientError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created "
+                "in inference mode in computation tracked by autograd. To work around this, you "
+                "can make a clone to get a normal tensor and use it in autograd."
+            )
+
+
+register_refusal(refuse_inference)
+
+
+# --- checks at a backward pass --------------------------------------------------------------------
+
+
+def written_at(value: Value) -> int:
+    """The version that wrote over a value, or over what it is a view of; 0 if none did."""
+    here: Value | None = value
+    while here is not None:
+        if here.replaced:
+            return here.replaced
+        here = here.viewed
+    return 0
+
+
+def _own_write(record: Record, result: Value, value: Value, version: int) -> bool:
+    """Whether it was this very operator, in place, that wrote over its input."""
+    here = value
+    while not here.replaced and here.viewed is not None:
+        here = here.viewed
+    return result.version == version and result.owner is here.owner
+
+
+def check_versions(steps: Iterable[tuple[Any, Sequence[Value]]]) -> None:
+    """Raise if a value that a derivative needs was written over since; steps are (tape, results).
+
+    What is gone but not needed is replaced by zeros, so that the steps can be recorded again.
+    """
+    for record, results in steps:
+        if record.__class__ is not Record:
+            continue
+        needs = needs_of(record)
+        kept = saves(record.signature, needs)
+        for place in kept.inputs:
+            value = record.inputs[place]
+            version = written_at(value)
+            if version and not any(_own_write(record, r, value, version) for r in results):
+                raise _modified(value, version)
+        for result in results:
+            if result.index in kept.outputs and written_at(result):
+                raise _modified(result, written_at(result))
+        _revive(record, needs)
+
+
+def _revive(record: Record, needs: Needs) -> None:
+    """Contents that are gone, of inputs that the derivative does not read."""
+    needed = reads(record.signature, needs).inputs
+    for place, value in enumerate(record.inputs):
+        gone = value.__class__ is Value and not value.ready and value.record is None
+        if gone and place not in needed:
+            meta = value.meta
+            value.data = concrete(_zeros(meta), meta).data
+            value.address, value.ready = 0, True
+
+
+def _zeros(meta: Any) -> Any:
+    import numpy as np
+
+    return np.zeros(meta.shape, meta.dtype.numpy)
+
+
+def _modified(value: Value, version: int) -> errors.GradientError:
+    maker = value.tape or value.record
+    made = "a leaf"
+    if maker.__class__ is Record:
+        name = backward_name(maker.signature.operator.name)
+        made = f"output {value.index} of {name} (recorded at {maker.line})"
+    return errors.GradientError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: {value.meta}, which is {made}, is at version {version}; expected version "
+        f"{version - 1} instead. Write into a clone(), or use the operator that is not in place."
+    )
+
+
+def check_unwritten(value: Value) -> None:
+    """Raise if this value was written over."""
+    version = written_at(value)
+    if version:
+        raise _modified(value, version)
+
+
+def check_freed(tapes: Iterable[Any]) -> None:
+    """Raise if a pass has freed what one of these, visited again, needs."""
+    for tape in tapes:
+        if tape.__class__ is Record and saves(tape.signature, needs_of(tape)).anything:
+            raise errors.GradientError(FREED)
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)

@@ -1,0 +1,217 @@
+"""Writing in place and views under autograd: base and views are rebased as in PyTorch."""
+
+import numpy as np
+import pytest
+
+from tests.autograd.both import agree, leaf
+
+GRID = np.arange(12.0).reshape(3, 4) / 10 + 0.1
+
+
+def gradients(change):
+    """A program: change a result in place, and differentiate what it becomes."""
+
+    def program(library):
+        x, w = leaf(library, GRID), leaf(library, GRID[::-1].copy())
+        y = x * 2
+        kept = change(y, w)
+        loss = (y * y * w).sum()
+        if kept is not None:
+            loss = loss + (kept * kept).sum()
+        loss.backward()
+        return y, x.grad, w.grad
+
+    return program
+
+
+CHANGES = {
+    "scale": lambda y, w: y.mul_(3),
+    "multiply": lambda y, w: y.mul_(w),
+    "add": lambda y, w: y.add_(w),
+    "exp": lambda y, w: y.exp_(),
+    "divide": lambda y, w: y.div_(w + 1),
+    "row": lambda y, w: y[1].mul_(5),
+    "row times": lambda y, w: y[1].mul_(w[0]),
+    "column": lambda y, w: y[:, 2].add_(w[:, 0]),
+    "block": lambda y, w: y[1:, ::2].copy_(w[1:, 1:3]),
+    "assign": lambda y, w: y.__setitem__((slice(None), 1), w[:, 3]),
+    "assign a number": lambda y, w: y.__setitem__(0, 7.0),
+    "zero": lambda y, w: y[2].zero_(),
+    "transposed": lambda y, w: y.transpose(0, 1)[1:3].mul_(2),
+    "reshaped": lambda y, w: y.reshape(2, 6)[:, 1].mul_(w.reshape(12)[:2]),
+    "view of a view": lambda y, w: y[1:][1][:2].exp_(),
+    "augmented": lambda y, w: y.__imul__(w),
+    "two writes": lambda y, w: (y[0].mul_(w[1]), y[1:].add_(y[0].detach()))[1],
+    "view read after": lambda y, w: (v := y[0], y.mul_(w), v * 2)[2],
+    "view written, view read": lambda y, w: (v := y[0], u := y[:, 1], v.mul_(3), u * 2)[3],
+    "base written, view written": lambda y, w: (v := y[0], y.add_(1), v.mul_(w[0]), v)[3],
+    "unsqueeze": lambda y, w: y.unsqueeze(0)[0, 1].add_(w[1]),
+    "flatten": lambda y, w: y.flatten()[3:7].mul_(w[0]),
+    "permute": lambda y, w: y.permute(1, 0)[0].sub_(w[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_gradients_through_writes(name):
+    agree(gradients(CHANGES[name]))
+
+
+def test_a_plain_base_becomes_differentiable():
+    def program(library):
+        w = leaf(library, [1.0, 2.0])
+        base = library.zeros(3, 4, dtype=library.float64)
+        base.add_(2)
+        row = base[0]
+        base[1, 1:3] = w * 3
+        row[:2].mul_(w)
+        (base * base).sum().backward()
+        return base.requires_grad, row.requires_grad, base.is_leaf, w.grad
+
+    agree(program)
+
+
+def test_filling_a_buffer_step_by_step():
+    def program(library):
+        x = leaf(library, [0.1, 0.2, 0.3])
+        out = library.zeros(4, 3, dtype=library.float64)
+        h = x
+        for k in range(4):
+            h = (h * x).sin()
+            out[k] = h
+        (out * out).sum().backward()
+        return out, x.grad
+
+    agree(program)
+
+
+def test_writes_within_no_grad_leave_the_graph():
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        y = x * 3
+        with library.no_grad():
+            y.mul_(5)
+            y[0].add_(1)
+        y.sum().backward()
+        return y, y.requires_grad, x.grad
+
+    agree(program)
+
+
+def test_writes_by_way_of_detach():
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        y = x * 3
+        y.detach().mul_(5)
+        z = y + 0
+        z.sum().backward()
+        return y, y.requires_grad, x.grad
+
+    agree(program)
+
+
+def test_what_is_detached_has_a_history_of_its_own():
+    def program(library):
+        x, w = leaf(library, [1.0, 2.0]), leaf(library, [3.0, 4.0])
+        y = x.detach()
+        y.mul_(w)
+        y.add_(w)
+        (y * y).sum().backward()
+        return x, y, y.requires_grad, x.grad is None, x.is_leaf, w.grad
+
+    agree(program)
+
+
+def test_writes_by_way_of_data_are_not_noticed():
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        loss = (x * 3).sum()
+        x.data.mul_(5)
+        loss.backward()
+        return x, x.grad, x.is_leaf
+
+    agree(program)
+
+
+def test_a_view_read_within_no_grad_stays_differentiable():
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        y = x * 3
+        v = y[:1]
+        y.mul_(2)
+        with library.no_grad():
+            v.tolist()
+        (v * v).sum().backward()
+        return x.grad, v.requires_grad
+
+    agree(program)
+
+
+def test_relu_in_place_between_layers():
+    def program(library):
+        x, w = leaf(library, GRID - 0.5), leaf(library, GRID.T.copy())
+        h = x @ w
+        h.relu_()
+        h = h @ x
+        h += x
+        h.relu_()
+        h.sum().backward()
+        return x.grad, w.grad
+
+    agree(program)
+
+
+@pytest.mark.parametrize(
+    "program, message",
+    [
+        (lambda m, x: x.mul_(2), "a leaf Variable that requires grad is being used"),
+        (lambda m, x: x[0].mul_(2), "a view of a leaf Variable that requires grad is being used"),
+        (lambda m, x: x.__setitem__(0, 1.0), "a view of a leaf Variable that requires grad"),
+        (lambda m, x: x.t()[2:].zero_(), None),
+        (lambda m, x: m.ones(1, 3).expand(2, 3).mul_(2), "more than one element of the written-to"),
+        (lambda m, x: m.ones(1, 3).expand(2, 3).__setitem__((slice(None), 0), 2.0),
+         "more than one element of the written-to"),
+        (lambda m, x: m.ones(1, 3).expand(2, 3)[0].mul_(2), None),
+        (lambda m, x: m.ones(3).unsqueeze(0).expand(1, 3).mul_(2), None),
+    ],
+)  # fmt: skip
+def test_where_writing_is_refused(program, message):
+    if message is None:
+        agree(lambda library: program(library, leaf(library, GRID).detach()))
+    else:
+        agree(lambda library: program(library, leaf(library, GRID)), message)
+
+
+def test_data_that_was_written_in_place_and_read():
+    # The derivative needs what was there before, though the result has taken its place.
+    def program(library):
+        data, w = library.tensor([2.0, 3.0], dtype=library.float64), leaf(library, [5.0, 7.0])
+        data.mul_(w)
+        data[0].mul_(w[1])
+        data.tolist()
+        data.sum().backward()
+        return data, w.grad
+
+    agree(program)
+
+
+def test_saved_by_an_earlier_operator():
+    def program(library):
+        x = leaf(library, GRID)
+        y = x * 2
+        z = y * y
+        y[0].add_(1)
+        z.sum().backward()
+
+    agree(program, "modified by an inplace operation")
+
+
+def test_the_operator_that_writes_keeps_what_it_needs():
+    def program(library):
+        x, w = leaf(library, GRID), leaf(library, GRID)
+        y = x * 2
+        y.mul_(w)
+        y[1].mul_(w[2])
+        y.sum().backward()
+        return x.grad, w.grad
+
+    agree(program)
