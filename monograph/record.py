@@ -24,12 +24,13 @@ from .config import config
 from .ir.node import Node, interning
 from .ir.operator import Operator
 from .programs import Programs
+from .residuals import Residuals
 from .runtime import status
 from .runtime.waiting import synchronize
 from .storage import InferenceStorage, Meta, Storage, Value, meta_of
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
-BACKWARD = rec_form.BACKWARD
+BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 
 
 class Signature:
@@ -438,9 +439,33 @@ def record_values(order: Sequence[Value]) -> None:
         pending = value.epoch == recorder.epoch and value.position >= 0
         # What was recorded on a value while that was data must follow it into its history.
         if not pending or any(id(v) in moved for v in value.tape.inputs):
+            residuals.note(value)
             value.record = value.tape
             _adopt(recorder, value)
+            if value.ready and not recorder.hold:  # a replay would take the contents for constant
+                _adopt_known(recorder, value)
             moved.add(id(value))
+
+
+def _adopt_known(recorder: Recorder, value: Value) -> None:
+    """Say that the value just recorded again is known, so that it is not computed again."""
+    contents = Value(value.meta)
+    contents.data, contents.block, contents.address = value.data, value.block, value.address
+    contents.ready = True
+    computed = Value(value.meta, value.record, value.index, value.epoch, value.position)
+    recorder.results[value.position] = computed
+    (made,) = append(recorder, Record(_known_signature(value.meta), [computed, contents], False))
+    value.position = made.position
+    recorder.results[made.position] = value
+
+
+def _known_signature(meta: Meta) -> Signature:
+    key = (KNOWN, (), meta)
+    found = _signatures.get(key)
+    if found is None:
+        found = Signature(len(_signatures) + 1, KNOWN, (), (meta, meta), (meta,))
+        _signatures[key] = found
+    return found
 
 
 def _foreign(operator: Operator, given: Any) -> Any:
@@ -491,6 +516,7 @@ def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
 # --- flushing -----------------------------------------------------------------------------------
 
 programs = Programs()
+residuals = Residuals()
 
 
 def flush(reason: str) -> None:
@@ -506,6 +532,7 @@ def flush(reason: str) -> None:
         recorder.reset()
         return
     key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
+    wanted = residuals.extend(recorder.epoch, key, wanted)
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:

@@ -27,7 +27,7 @@ LAYERS = [
     {"codegen", "transform"},
     {"compiler"},
     {"backends"},
-    {"programs"},
+    {"programs", "residuals"},
     {"launches"},
     {"record"},
 ]

@@ -8,19 +8,23 @@ runs the operators' definitions; a backward pass differentiates what has been ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir import build
 from ..ir.check import Check, collecting
-from ..ir.node import Map, Node, Slot, make
+from ..ir.node import Map, Node, Slot, ancestors, make
 from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
 from .checks import Note
+from .simplify import rebuild
 
 # The operator of a backward pass. Its attribute is the number n of roots; its inputs are n roots,
 # n cotangents or None, and the leaves: the values that it differentiates for and ends at.
 BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
+# A result that is known already: (what it is computed by, its contents). Derivatives go through
+# the former; what they read of the result is the latter.
+KNOWN = Operator("known", lambda result, contents: result, ())
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class Expansion:
     marked: set[int] = field(default_factory=set)  # results that are differentiated for
     checks: list[Check] = field(default_factory=list)  # of what the wanted results depend on
     notes: list[Note] = field(default_factory=list)  # one for each check
+    known: dict[int, Node] = field(default_factory=dict)  # node id → its contents
     next_slot: int = 0
 
     def run(self) -> list[Node]:
@@ -90,7 +95,20 @@ class Expansion:
                     inputs = self._expand(entry)
                 if found and number in needed:
                     self._note(found, number, inputs)
-        return [self.results[position] for position in self.recording.wanted]
+        wanted = [self.results[position] for position in self.recording.wanted]
+        return self._with_known(wanted) if self.known else wanted
+
+    def _with_known(self, wanted: list[Node]) -> list[Node]:
+        """The wanted nodes, and what is checked, computed from the contents that are known."""
+        checked = [node for each in self.checks for node in (each.bad, each.value)]
+        made = _substitute([*wanted, *checked], self.known)
+        rest = made[len(wanted) :]
+        pairs = zip(rest[::2], rest[1::2], strict=True)
+        self.checks = [
+            replace(each, bad=bad, value=value)
+            for each, (bad, value) in zip(self.checks, pairs, strict=True)
+        ]
+        return made[: len(wanted)]
 
     def _note(self, found: list[Check], number: int, inputs: Sequence[Node | None]) -> None:
         """Keep the checks of an entry, each once: equal calls have the same nodes."""
@@ -107,6 +125,12 @@ class Expansion:
         inputs = [self._input(ref) for ref in entry.refs]
         if entry.operator is BACKWARD:
             outputs = self._differentiate(inputs, *entry.attributes)
+        elif entry.operator is KNOWN:
+            result, contents = inputs
+            assert result is not None and contents is not None
+            if result.inputs:
+                self.known[result.id] = contents
+            outputs = [result]
         else:
             outputs = list(entry.operator.expand(inputs, entry.attributes))
         if entry.stop:
@@ -176,3 +200,16 @@ def _described(node: Node | None) -> str:
     if node is None or isinstance(node, Slot):
         return "None" if node is None else node.type.__name__
     return f"{node.dtype.name}{list(node.shape)}"
+
+
+def _substitute(outputs: Sequence[Node], known: dict[int, Node]) -> list[Node]:
+    """The graph with every known node replaced by its contents."""
+    made: dict[int, Node] = {}
+    for node in ancestors(outputs):
+        if node.id in known:
+            made[node.id] = known[node.id]
+            continue
+        inputs = [made[source.id] for source in node.inputs]
+        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+        made[node.id] = rebuild(node, inputs) if changed else node
+    return [made[node.id] for node in outputs]

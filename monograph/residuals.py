@@ -1,0 +1,59 @@
+"""What flushes keep for a backward pass: the memory of programs that read a value in between.
+
+A value that is read between forward and backward, a loss that is printed for instance, splits a
+step into two programs. The second one needs results of the first. Elementwise work is done again,
+which costs less than keeping it; what is dear is kept, once a program has shown that a backward
+pass follows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .compiler.recording import BACKWARD, placeholders
+from .ir.node import Contract, Reduce, Scatter, ancestors, interning
+from .storage import Value
+
+
+class Residuals:
+    """What flushes keep for backward passes that came after them the last time.
+
+    A pass that finds a result gone, and dear to compute again, notes which flush could have kept
+    it. The next flush with the same key does.
+    """
+
+    REMEMBERED = 8  # flushes
+
+    def __init__(self) -> None:
+        self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
+        self._keys: dict[int, Any] = {}  # epoch → key, of the latest flushes
+        self._dear: dict[int, bool] = {}  # number of a signature → whether it is
+
+    def note(self, value: Value) -> None:
+        """A result is recorded again for a backward pass."""
+        key = None if value.ready else self._keys.get(value.epoch)
+        if key is not None and value.position >= 0 and self._is_dear(value.tape.signature):
+            self.wanted.setdefault(key, set()).add(value.position)
+
+    def extend(self, epoch: int, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The positions that a flush is to compute, with those a backward pass will ask for."""
+        self._keys[epoch] = key
+        if len(self._keys) > self.REMEMBERED:
+            del self._keys[next(iter(self._keys))]
+        kept = self.wanted.get(key)
+        return wanted if kept is None else tuple(sorted(kept.union(wanted)))
+
+    def _is_dear(self, signature: Any) -> bool:
+        """Whether a call does more than look at each element."""
+        found = self._dear.get(signature.number)
+        if found is None:
+            found = self._dear[signature.number] = _reduces(signature)
+        return found
+
+
+def _reduces(signature: Any) -> bool:
+    if signature.operator is BACKWARD:
+        return True
+    with interning():
+        made = signature.operator.expand(placeholders(signature.inputs), signature.attributes)
+        return any(isinstance(node, (Contract, Reduce, Scatter)) for node in ancestors(made))

@@ -1,0 +1,104 @@
+"""A read between forward and backward: what is known is not computed again."""
+
+import numpy as np
+import pytest
+
+import monograph as mg
+import monograph.nn.functional as F
+from monograph import record
+from monograph.explain import report_of
+from tests.autograd.both import agree, leaf
+
+SIZE, LAYERS = 64, 3
+
+
+def model():
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=(SIZE, SIZE)) / 8 for _ in range(LAYERS)]
+    return [mg.Parameter(array.astype(np.float32)) for array in arrays]
+
+
+def step(weights, x, read):
+    for w in weights:
+        w.grad = None
+    h = x
+    for w in weights:
+        h = F.gelu(F.linear(h, w)) + h
+    loss = (h * h).mean()
+    if read:
+        loss.item()
+    loss.backward()
+    mg.synchronize()
+    return [w.grad.tolist() for w in weights]
+
+
+def products(work):
+    """How many matrix products the programs of a piece of work have."""
+    with record.programs.observed() as seen:
+        work()
+    return sum(k.kind == "library" for made in seen for k in report_of(made).kernels)
+
+
+@pytest.mark.skipif(not mg.config.onednn, reason="counts calls of the library")
+def test_products_are_not_computed_again():
+    weights, x = model(), mg.ones(SIZE, SIZE)
+    whole = products(lambda: step(weights, x, read=False))
+    assert whole == 3 * LAYERS - 1  # nobody asked for the derivative by x
+    first = products(lambda: step(weights, x, read=True))
+    assert first > whole  # that a backward follows is not known yet
+    assert products(lambda: step(weights, x, read=True)) == whole
+
+
+def test_programs_are_few():
+    weights, x = model(), mg.ones(SIZE, SIZE)
+    for _ in range(3):
+        step(weights, x, read=True)
+    before = mg.stats().compilations
+    for _ in range(3):
+        step(weights, x, read=True)
+    assert mg.stats().compilations == before
+
+
+def test_gradients_are_the_same():
+    weights, x = model(), mg.ones(SIZE, SIZE)
+    expected = step(weights, x, read=False)
+    for _ in range(3):
+        made = step(weights, x, read=True)
+        np.testing.assert_allclose(made, expected, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_operators_whose_derivative_reads_the_result(backend):
+    def program(library):
+        x, w = leaf(library, [[0.1, 0.2], [0.3, 0.4]]), leaf(library, [[0.5, -0.6], [0.7, 0.8]])
+        found = []
+        for _ in range(3):
+            h = (x @ w).softmax(1).exp()
+            n = h.amax(1)
+            h.sum().item()
+            n.sum().item()
+            loss = ((h @ w).tanh().prod() * n).logsumexp(0)
+            loss.item()
+            loss.backward()
+            found.append([x.grad.tolist(), w.grad.tolist()])
+            x.grad = w.grad = None
+        return found
+
+    with mg.config.override(backend=backend):
+        agree(program)
+
+
+def test_second_derivatives_with_reads_between():
+    def program(library):
+        x = leaf(library, [[0.1, 0.2], [0.3, 0.4]])
+        found = []
+        for _ in range(3):
+            y = (x @ x).tanh()
+            y.sum().item()
+            (first,) = library.autograd.grad(y.sum(), x, create_graph=True)
+            first.sum().item()
+            (second,) = library.autograd.grad((first * first).sum(), x)
+            found.append([first.tolist(), second.tolist()])
+        return found
+
+    agree(program)
