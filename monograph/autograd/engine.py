@@ -17,7 +17,7 @@ from .. import errors, record
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
-from .hooks import in_use
+from .hooks import hooks_of, in_use, results_have_hooks
 
 _walks = itertools.count(1)
 
@@ -64,6 +64,28 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
     if written:
         saved.check_versions(_steps(roots))
     return leaves, pending
+
+
+def has_stops(roots: Sequence[Value]) -> bool:
+    """Whether Python code takes part in a pass: a hook or a node whose derivative is code."""
+    on_results = results_have_hooks()
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack:
+        value = stack.pop()
+        if on_results and hooks_of(value) is not None:
+            return True
+        tape = value.tape
+        if tape is None:
+            tensor = value.leaf() if value.leaf is not None else None
+            if tensor is not None and (tensor._hooks or tensor._post_hooks):
+                return True
+        elif tape not in seen:
+            if tape.__class__ is not record.Record or tape.hooks is not None:
+                return True
+            seen.add(tape)
+            stack += [v for v in tape.inputs if v.__class__ is Value and v.requires_grad]
+    return False
 
 
 def _check_passed(passed: list[tuple[Any, int]], retain: bool) -> None:
@@ -177,7 +199,7 @@ def backward(
     cotangents = _cotangents(roots, given)
     retain = create_graph if retain_graph is None else retain_graph
     values = [root._value() for root in roots]
-    if inputs is not None or in_use.python or anomaly.enabled():
+    if inputs is not None or (in_use.python and has_stops(values)) or anomaly.enabled():
         from .stepwise import accumulate
 
         accumulate(values, cotangents, retain, create_graph, inputs)

@@ -77,6 +77,11 @@ def hooks_of(value: Value) -> ValueHooks | None:
     return _of_values.get(value)
 
 
+def results_have_hooks() -> bool:
+    """Whether there are hooks on any result that is still alive."""
+    return len(_of_values) > 0
+
+
 def _made_for(value: Value) -> ValueHooks:
     found = _of_values.get(value)
     if found is None:
