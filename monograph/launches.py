@@ -133,7 +133,7 @@ def restore(replaced: Sequence[tuple[Value, Value]]) -> None:
         while not old.ready and old.replaces is not None:
             old = old.replaces
         if old.ready and storage is not None and storage.value is value:
-            storage.value = old
+            storage.value, old.replaced = old, 0
             storage.version += 1
 
 
