@@ -27,5 +27,9 @@ class InternalError(MonographError, RuntimeError):
     """A mistake of Monograph itself, or of a library below it. Please report it."""
 
 
+class LinAlgError(MonographError, RuntimeError):
+    """A matrix that has no inverse, no factor, or for which an iteration did not converge."""
+
+
 class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""

@@ -15,13 +15,13 @@ from . import record, statistics
 from .codegen.kernel import Kernel
 from .codegen.printer import format_kernel
 from .compiler.pipeline import Compilation
-from .compiler.plan import CheckStep, KernelStep, LibraryStep
+from .compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep
 from .ir.dtypes import BY_NAME
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """One entry of the program. `kind` is "generated" or "library"."""
+    """One entry of the program. `kind` is "generated", "library" or "host"."""
 
     name: str
     kind: str
@@ -51,12 +51,14 @@ class Report:
         return sum(kernel.bytes for kernel in self.kernels)
 
     def __str__(self) -> str:
-        generated = [k for k in self.kernels if k.kind == "generated"]
+        count = {kind: 0 for kind in ("generated", "library", "host")}
+        for kernel in self.kernels:
+            count[kernel.kind] += 1
+        on_host = f"{count['host']} calls on the host, " if count["host"] else ""
         lines = [
             f"{self.nodes_recorded} operators recorded, {self.meta_nodes} nodes after expansion",
-            f"{len(generated)} generated kernels, {len(self.kernels) - len(generated)} library "
-            f"calls, {_size(self.bytes)} moved (inputs and results alone: "
-            f"{_size(self.least_bytes)})",
+            f"{count['generated']} generated kernels, {count['library']} library calls, {on_host}"
+            f"{_size(self.bytes)} moved (inputs and results alone: {_size(self.least_bytes)})",
             f"arena {_size(self.arena_bytes)} (no plan needs less than "
             f"{_size(self.arena_lower_bound)})",
             f"compiled in {self.compile_seconds * 1e3:.0f} ms: "
@@ -96,6 +98,8 @@ def report_of(made: Compilation) -> Report:
             report.kernels.append(
                 KernelReport(step.name, "generated", kernel_bytes(low.kernel), 0, source)
             )
+        elif isinstance(step, HostStep):
+            report.kernels.append(_host(step))
         else:
             report.kernels.append(_library(step))
             report.parallel_regions += 1
@@ -114,6 +118,11 @@ def kernel_bytes(kernel: Kernel) -> int:
         for use in kernel.buffers
         if use.role not in ("row", "partials")
     )
+
+
+def _host(step: HostStep) -> KernelReport:
+    nbytes = sum(prod(a.shape) * BY_NAME[a.dtype].itemsize for a in step.arrays)
+    return KernelReport(step.label, "host", nbytes)
 
 
 def _library(step: LibraryStep) -> KernelReport:

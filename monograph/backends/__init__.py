@@ -5,6 +5,8 @@ says whether its library takes a contraction, `workspace(kind, operands, options
 that needs, and `build(compilation)` makes an executable once kernels and memory are planned. One
 that does without kernels has `compile(compilation)` instead, from the expanded graph to an
 executable. `identity()` and `restore(image)` are for backends whose programs are kept on disk.
+`supports(dtype)`, where there is one, says for which element types kernels can be made: nodes of
+others are left to the reference interpreter, as steps of the program.
 """
 
 from __future__ import annotations

@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from .. import statistics
+from ..compiler.host import real_numbers
 from .cuda.compile import HOPPER, CompiledKernel, compile_kernel
 from .cuda.matmul import accepts
 from .cuda.program import CallList, make_calls
 
-__all__ = ["NullExecutable", "accepts", "build", "workspace"]
+__all__ = ["NullExecutable", "accepts", "build", "supports", "workspace"]
+
+supports = real_numbers
 
 
 def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..ir.node import Buffer, Contract, Map, Node, ancestors, make
 from . import layout
 from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
+from .host import Supports, everything, runs_on_host
 from .layout import Layouts
 from .plan import step_of
 from .simplify import expand_contraction, rewrite
@@ -35,12 +36,17 @@ def copied(node: Node) -> Node:
     return make(Map, (node,), node.shape, node.dtype, "cast")
 
 
-def lower_contractions(outputs: Sequence[Node], accept: Accept) -> Contracted:
-    """Turn every Contract into a call that `accept` takes, or into loops."""
+def lower_contractions(
+    outputs: Sequence[Node], accept: Accept, supports: Supports = everything
+) -> Contracted:
+    """Turn every Contract into a call that `accept` takes, or into loops.
+
+    One that runs on the host stays: NumPy has good products.
+    """
     graph = list(outputs)
     while True:
         nodes = ancestors(graph)
-        contracts = [n for n in nodes if isinstance(n, Contract)]
+        contracts = [n for n in nodes if isinstance(n, Contract) and not runs_on_host(n, supports)]
         convolutions = _convolutions(contracts, accept)
         layouts = layout.choose(convolutions.values(), nodes)
         calls: Calls = dict(convolutions)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..ir import scalar
+from ..ir import native, scalar
 from ..ir.dtypes import DType
 from ..ir.operator import Operator
 from .recording import Recording
@@ -96,6 +96,9 @@ class Text:
         for name in sorted(scalar.TABLE.keys() - scalar.BUILT_IN):
             own = scalar.TABLE[name]
             self.value((name, own.numpy, own.partials, own.definition, own.result))
+        for name, function in sorted(native.TABLE.items()):
+            if not _is_own(function.numpy.__module__):  # a user's
+                self.value((name, function.numpy, function.infer))
         self.value(recording.slots)
         self.lines.append(f"wanted {recording.wanted} writes {recording.writes}")
 

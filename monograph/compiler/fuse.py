@@ -30,6 +30,7 @@ from ..ir.scalar import TABLE
 from .body import Demand, Place, inlined
 from .contract import ConvolutionCall, MatmulCall
 from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
+from .host import HostCall, Supports, everything, host_call, kept_for_host, runs_on_host
 from .layout import Layouts
 
 LibraryCall = MatmulCall | ConvolutionCall
@@ -37,7 +38,7 @@ LibraryCall = MatmulCall | ConvolutionCall
 
 @dataclass
 class Unit:
-    """One pass: a kernel in the making, a library call, or a scatter."""
+    """One pass: a kernel in the making, a library call, a scatter, or a call on the host."""
 
     number: int
     frame: Frame | None = None
@@ -47,6 +48,7 @@ class Unit:
     roots: list[Node] = field(default_factory=list)  # stored point by point
     library: LibraryCall | None = None
     scatter: Node | None = None
+    host: HostCall | None = None
     flexible: bool = True  # only pointwise so far: the frame may still change
     touches: set[int] = field(default_factory=set)  # ids of arrays read or written
 
@@ -57,6 +59,8 @@ class Unit:
             return [self.library.node]
         if self.scatter is not None:
             return [self.scatter]
+        if self.host is not None:
+            return [self.host.node]
         return [*self.rows, *self.columns, *self.splits, *self.roots]
 
 
@@ -67,17 +71,20 @@ class Fusion:
     outputs: Sequence[Node]
     layouts: Layouts
     calls: dict[int, LibraryCall]  # by id of the Contract
+    supports: Supports = everything  # element types that kernels may have
     units: list[Unit] = field(default_factory=list)
     home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
     above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
     nodes: list[Node] = field(default_factory=list)
     sizes: dict[int, int] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)  # ids of inlined kinds that are kept in memory
+    host: set[int] = field(default_factory=set)  # ids of what no kernel computes
 
     def run(self) -> list[Unit]:
         """The units, in an order that respects their dependencies."""
         self.nodes = ancestors(self.outputs)
         self.sizes = {node.id: node.size for node in self.nodes}
+        self.host = {node.id for node in self.nodes if runs_on_host(node, self.supports)}
         self._keep_required()
         self._keep_shared()
         for node in self.nodes:
@@ -90,7 +97,8 @@ class Fusion:
 
     def is_anchor(self, node: Node) -> bool:
         """Whether a unit produces this node, rather than each use computing it."""
-        return isinstance(node, (Reduce, Contract, Scatter)) or node.id in self.kept
+        by_kind = isinstance(node, (Reduce, Contract, Scatter)) and node.id not in self.host
+        return by_kind or node.id in self.kept
 
     def is_boundary(self, node: Node) -> bool:
         """Whether a body finds this node in memory or in an accumulator."""
@@ -104,8 +112,11 @@ class Fusion:
         for node in self.nodes:
             if isinstance(node, (Reindex, Scatter)):
                 self._keep(node.inputs[1:])
-            if isinstance(node, Contract):
+            if node.id in self.calls:
                 self._keep(operands(self.calls[node.id]))
+        if self.host:
+            sources = {n.id for n in self.nodes if isinstance(n, (Buffer, Slot))}
+            self.kept |= kept_for_host(self.nodes, self.outputs, self.host) - sources
 
     def _keep_shared(self) -> None:
         """Keep what different passes would compute again at a price.
@@ -125,6 +136,8 @@ class Fusion:
 
     def _space(self, node: Node) -> object:
         """Anchors with the same space are expected to share a pass."""
+        if node.id in self.host:
+            return node.id
         if isinstance(node, Reduce):
             frame, form = reduction_frame(node, self.layouts)
             return (frame.runs, self._depth(node)) if form != "split" else node.id
@@ -141,7 +154,8 @@ class Fusion:
             depth: dict[int, int] = {}
             for node in self.nodes:
                 before = max((depth[s.id] for s in node.inputs), default=0)
-                depth[node.id] = before + isinstance(node, (Contract, Scatter))
+                alone = isinstance(node, (Contract, Scatter)) or node.id in self.host
+                depth[node.id] = before + alone
             self._depth_of = depth
         return self._depth_of
 
@@ -172,6 +186,10 @@ class Fusion:
     # --- grouping ---
 
     def _assign(self, node: Node) -> None:
+        if node.id in self.host:
+            on_host = host_call(node, self.is_boundary)
+            self._open(Unit(0, host=on_host), node, self._needs_nodes(on_host.operands))
+            return
         if isinstance(node, Contract):
             call = self.calls[node.id]
             self._open(Unit(0, library=call), node, self._needs_nodes(operands(call)))

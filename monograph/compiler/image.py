@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .checks import Note
-from .plan import CheckStep, KernelStep, Layout, LibraryStep, Plan, Step
+from .plan import CheckStep, HostStep, KernelStep, Layout, LibraryStep, Plan, Step
 
 _LENGTH_BYTES = 8
 
@@ -72,6 +72,9 @@ def _step(stored: Mapping[str, Any]) -> Step:
     facts = {name: _frozen(value) for name, value in stored.items()}
     if "check" in facts:
         return CheckStep(**facts)
+    if "graph" in facts:
+        facts["arrays"] = tuple([Layout(**layout) for layout in facts["arrays"]])
+        return HostStep(**facts)
     if "operands" not in facts:
         return KernelStep(**facts)
     layouts = facts["operands"].items()

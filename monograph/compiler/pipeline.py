@@ -26,6 +26,7 @@ from .checks import Note, reductions
 from .contractions import Contracted, copied, lower_contractions
 from .disk import shelf
 from .fuse import Fusion, Unit, operands
+from .host import everything
 from .image import Image
 from .lower import Lowered, Lowering
 from .plan import Plan, Planner, step_of
@@ -137,13 +138,14 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
     with made.step("simplify"):
         made.graph = simplify(made.graph)
+    supports = getattr(backend, "supports", everything)
     with made.step("contract"):
-        contracted = lower_contractions(made.graph, backend.accepts)
+        contracted = lower_contractions(made.graph, backend.accepts, supports)
         contracted = _plain_outputs(contracted)
         made.graph = contracted.outputs
     with made.step("fuse"):
         outputs = [node for node in made.graph if node.size]
-        fusion = Fusion(outputs, contracted.layouts, contracted.calls)
+        fusion = Fusion(outputs, contracted.layouts, contracted.calls, supports)
         made.units = fusion.run()
     with made.step("lower"):
         made.lowered = lower_units(fusion, made.units, outputs)
@@ -185,13 +187,13 @@ def _plain_outputs(contracted: Contracted) -> Contracted:
 def lower_units(
     fusion: Fusion, units: Sequence[Unit], outputs: Sequence[Node]
 ) -> dict[int, Lowered]:
-    """Kernels of all units that are not library calls."""
+    """Kernels of all units that are neither library calls nor calls on the host."""
     needed = {node.id for node in outputs}
     for unit in units:
         needed |= _outside_reads(fusion, unit)
     lowered: dict[int, Lowered] = {}
     for unit in units:
-        if unit.library is not None:
+        if unit.library is not None or unit.host is not None:
             continue
         lowering = Lowering(fusion, unit, needed)
         if unit.scatter is not None:
@@ -214,6 +216,8 @@ def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
     """ids of nodes that a unit reads and does not compute."""
     if unit.library is not None:
         return {node.id for node in operands(unit.library)}
+    if unit.host is not None:
+        return {node.id for node in unit.host.operands}
     found: set[int] = set()
     for anchor in unit.anchors:
         found |= fusion.touched(anchor)

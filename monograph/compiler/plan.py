@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..codegen import kernel as k
+from ..ir.encode import encode
 from ..ir.node import Buffer, Node, Slot
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
+from .host import HostCall
 from .lower import Lowered
 
 ALIGNMENT = 64
@@ -59,7 +62,20 @@ class CheckStep:
     value: Ref
 
 
-Step = KernelStep | LibraryStep | CheckStep
+@dataclass(frozen=True)
+class HostStep:
+    """One value by the reference interpreter: `graph` (see `ir/encode.py`) over the operands.
+
+    `arrays` and `arguments` are the operands in order, and last the result.
+    """
+
+    label: str
+    graph: Sequence[Any]
+    arrays: tuple[Layout, ...]
+    arguments: tuple[Ref, ...]
+
+
+Step = KernelStep | LibraryStep | HostStep | CheckStep
 
 
 @dataclass
@@ -177,11 +193,13 @@ class Planner:
     def _reads(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
             return operands(unit.library)
+        if unit.host is not None:
+            return list(unit.host.operands)
         return [a for a in self.lowered[unit.number].arguments if isinstance(a, Node)]
 
     def _same_place(self, unit: Unit, node: Node, leaf: int) -> bool:
         """Whether the unit reads the leaf only at the element that it writes."""
-        if unit.library is not None or unit.scatter is not None:
+        if unit.library is not None or unit.scatter is not None or unit.host is not None:
             return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
         lowered = self.lowered[unit.number]
         if lowered.kernel.segments:
@@ -221,11 +239,15 @@ class Planner:
     def _touched(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
             return [node for node, _ in library_nodes(unit.library).values()]
+        if unit.host is not None:
+            return [*unit.host.operands, unit.host.node]
         return self._reads(unit)
 
     def _workspace(self, unit: Unit) -> dict[str, int]:
         if unit.library is not None:
             return self.workspaces[unit.number]
+        if unit.host is not None:
+            return {}
         lowered = self.lowered[unit.number]
         sizes = {}
         for use, what in lowered.pairs():
@@ -252,7 +274,16 @@ class Planner:
                 made.append(CheckStep(number, self._ref(node)))
         return made
 
+    def _host_step(self, call: HostCall) -> HostStep:
+        nodes = [*call.operands, call.node]
+        strides = self.fusion.layouts.strides
+        arrays = tuple([Layout(n.shape, strides(n), n.dtype.name) for n in nodes])
+        arguments = tuple([self._ref(n) for n in nodes])
+        return HostStep(call.label, encode([call.graph]), arrays, arguments)
+
     def _step(self, unit: Unit) -> Step:
+        if unit.host is not None:
+            return self._host_step(unit.host)
         if unit.library is None:
             lowered = self.lowered[unit.number]
             arguments = []

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ..ir import build, index
 from ..ir.node import (
+    Call,
     Contract,
     Map,
     Move,
@@ -119,7 +120,16 @@ def empty(node: Node) -> Node | None:
         return build.full(node.shape, build.IDENTITY[node.combine](node.dtype), node.dtype)
     if isinstance(node, Contract) and 0 in node.domain:
         return build.full(node.shape, 0, node.dtype)
+    if isinstance(node, Call) and node.size == 0:
+        return build.full(node.shape, 0, node.dtype)
+    if isinstance(node, Call) and any(n.size == 0 and not _is_constant(n) for n in node.inputs):
+        filled = [build.full(n.shape, 0, n.dtype) if n.size == 0 else n for n in node.inputs]
+        return build.call(node.function, *filled, options=node.options)
     return None
+
+
+def _is_constant(node: Node) -> bool:
+    return build.constant_value(node) is not None
 
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:

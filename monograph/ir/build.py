@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, index, scalar
+from . import dtypes, index, native, native_linalg, native_order, scalar
 from .dtypes import DType, Kind
 from .index import Condition, Expr, Guard, Index
 from .node import (
     Buffer,
+    Call,
     Const,
     Contract,
     Coordinate,
@@ -35,6 +36,8 @@ from .node import (
     coordinates,
     make,
 )
+
+LIBRARIES = (native_linalg, native_order)  # imported for the functions that they register
 
 # --- sources ------------------------------------------------------------------------------------
 
@@ -390,7 +393,7 @@ def scatter(
     return make(Scatter, (a, *reads), shape, a.dtype, combine, exprs, guard)
 
 
-# --- Contract, Move -----------------------------------------------------------------------------
+# --- Contract, Call, Move -----------------------------------------------------------------------
 
 
 def contract(
@@ -413,6 +416,12 @@ def einsum(letters_a: str, letters_b: str, letters_out: str, a: Node, b: Node) -
     place = {c: axis(k, sizes[c]) for k, c in enumerate(letters)}
     maps = [[place[c] for c in part] for part in (letters_out, letters_a, letters_b)]
     return contract(a, b, tuple([sizes[c] for c in letters_out]), domain, *maps)
+
+
+def call(function: str, *operands: Node, options: tuple[Any, ...] = ()) -> Node:
+    """A native function of whole arrays."""
+    shape, dtype = native.TABLE[function].infer(*operands, *options)
+    return make(Call, operands, tuple(shape), dtype, function, options)
 
 
 def move(a: Node, device: str) -> Node:

@@ -1,4 +1,4 @@
-"""The nodes of the graph: three meta-operators, contractions, sources and movement.
+"""The nodes of the graph: three meta-operators, contractions, calls, sources and movement.
 
 A node is immutable and interned: inside one `interning()` block, structurally equal means
 identical. Its `id` grows with creation, and inputs exist before their users, so sorting by id is a
@@ -171,6 +171,18 @@ class Contract(Node):
     fb: tuple[Expr, ...]
 
 
+class Call(Node):
+    """out = a named function of whole arrays, with options: what is not pointwise.
+
+    `ir/native.py` says what each function means and which shape and dtype come out.
+    """
+
+    __slots__ = ()
+    fields = ("function", "options")
+    function: str
+    options: tuple[Any, ...]
+
+
 class Move(Node):
     """The same value in another place: `device` (and later layout or placement)."""
 
@@ -184,7 +196,7 @@ def _attribute(position: int) -> property:
 
 
 for _kind in (
-    Buffer, Slot, Const, Coordinate, Map, Reindex, Reduce, Scatter, Contract, Move,
+    Buffer, Slot, Const, Coordinate, Map, Reindex, Reduce, Scatter, Contract, Call, Move,
 ):  # fmt: skip
     for _position, _field in enumerate(_kind.fields):
         setattr(_kind, _field, _attribute(_position))
@@ -267,7 +279,7 @@ def ancestors(roots: Iterable[Node]) -> list[Node]:
 
 
 __all__ = [
-    "Buffer", "Const", "Contract", "Coordinate", "DType", "Expr", "Guard", "Map", "Move", "Node",
-    "Number", "Random", "Reduce", "Reindex", "Scatter", "Shape", "Slot", "ancestors", "axis",
-    "bool_", "coordinates", "int64", "interning", "make", "uint32",
+    "Buffer", "Call", "Const", "Contract", "Coordinate", "DType", "Expr", "Guard", "Map", "Move",
+    "Node", "Number", "Random", "Reduce", "Reindex", "Scatter", "Shape", "Slot", "ancestors",
+    "axis", "bool_", "coordinates", "int64", "interning", "make", "uint32",
 ]  # fmt: skip

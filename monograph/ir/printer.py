@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from .index import Expr, Guard, show
 from .node import (
     Buffer,
+    Call,
     Const,
     Contract,
     Coordinate,
@@ -110,6 +111,11 @@ def _contract(node: Node) -> str:
     return f"out{_places(fo)} += {product} over {_brackets(domain)}"
 
 
+def _call(node: Node) -> str:
+    function, options = node.attributes
+    return f"{function}({', '.join([*map(_name, node.inputs), *map(repr, options)])})"
+
+
 def _move(node: Node) -> str:
     return f"{_name(node.inputs[0])} to {node.attributes[0]}"
 
@@ -124,5 +130,6 @@ BODY: dict[type[Node], Callable[[Node], str]] = {
     Reduce: _reduce,
     Scatter: _scatter,
     Contract: _contract,
+    Call: _call,
     Move: _move,
 }

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import build, index, scalar
+from . import build, index, native, scalar
 from .dtypes import DType, float16, float32, uint64
 from .index import Expr, Guard, Var
 from .node import (
     Buffer,
+    Call,
     Const,
     Contract,
     Coordinate,
@@ -351,6 +352,12 @@ def _strided_view(
 # --- the table ----------------------------------------------------------------------------------
 
 
+def _call(node: Node, *operands: Array) -> Array:
+    function, options = node.attributes
+    result = native.run(function, list(operands), options)
+    return result.astype(node.dtype.numpy, copy=False)
+
+
 def _move(node: Node, a: Array) -> Array:
     return a
 
@@ -364,5 +371,6 @@ MEANING: dict[type[Node], Callable[..., Array]] = {
     Reduce: _reduce,
     Scatter: _scatter,
     Contract: _contract,
+    Call: _call,
     Move: _move,
 }

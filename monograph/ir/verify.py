@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from . import index, scalar
+from . import index, native, scalar
 from .build import IDENTITY
 from .dtypes import Kind, bool_, float64, int64, uint32
 from .index import Expr, Guard, Read
 from .node import (
     Buffer,
+    Call,
     Const,
     Contract,
     Coordinate,
@@ -235,6 +236,17 @@ def _contract(node: Node) -> None:
         _verify_variables(node, where, domain)
 
 
+def _call(node: Node) -> None:
+    function, options = node.attributes
+    entry = native.TABLE.get(function)
+    if entry is None:
+        raise GraphError(node, f"{function!r} is a native function")
+    _require(node, options.__class__ is tuple, "options are a tuple")
+    shape, dtype = entry.infer(*node.inputs, *options)
+    _require(node, node.shape == tuple(shape), f"{function} gives shape {list(shape)} here")
+    _require(node, node.dtype is dtype, f"{function} gives {dtype.name} here")
+
+
 # --- the tables ---------------------------------------------------------------------------------
 
 INPUTS: dict[type[Node], int] = {
@@ -259,5 +271,6 @@ RULES: dict[type[Node], Callable[[Node], None]] = {
     Reduce: _reduce,
     Scatter: _scatter,
     Contract: _contract,
+    Call: _call,
     Move: _move,
 }

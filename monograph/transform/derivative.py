@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..ir import build, index, scalar
 from ..ir.node import (
+    Call,
     Contract,
     Map,
     Move,
@@ -212,6 +213,12 @@ def _pull_contract(node: Node, g: Node) -> Cotangents:
     return (part_a, part_b)
 
 
+def _pull_call(node: Node, g: Node) -> Cotangents:
+    """Operators bring the derivatives of their calls; see `ir/operator.py`."""
+    assert isinstance(node, Call)
+    raise NotImplementedError(f"the derivative of {node.function} is not implemented")
+
+
 def _pull_move(node: Node, g: Node) -> Cotangents:
     return (build.move(g, "cpu"),)
 
@@ -222,6 +229,7 @@ RULES: dict[type[Node], Callable[[Node, Node], Cotangents]] = {
     Reduce: _pull_reduce,
     Scatter: _pull_scatter,
     Contract: _pull_contract,
+    Call: _pull_call,
     Move: _pull_move,
 }
 

@@ -12,6 +12,7 @@ from ... import statistics
 from ...codegen.kernel import Kernel
 from ...codegen.llvm import Machine, Module
 from ...codegen.llvm.bounds import OUTSIDE
+from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome
 from ...compiler.plan import KernelStep, Plan, Step
@@ -20,6 +21,7 @@ from ...ir import dtypes
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
+from ...runtime.host import raise_failure
 from ...runtime.waiting import on_synchronize
 from ...storage import Value
 from . import library
@@ -27,10 +29,13 @@ from .program import NativeProgram, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
 on_synchronize(EXECUTOR.synchronize)
+on_synchronize(raise_failure)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
 MODULE_CHARACTERS = 24_000
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
+
+supports = real_numbers  # element types for which there are kernels; others run on the host
 
 
 def accepts(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:

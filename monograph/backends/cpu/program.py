@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.plan import CheckStep, KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
 from ...config import config
 from ...ir import dtypes
-from ...runtime import native, openmp, status
+from ...runtime import host, native, openmp, status
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block, Pool
 from ...runtime.program import (
@@ -27,6 +27,7 @@ from ...runtime.program import (
     check,
 )
 from . import library, onednn
+from .host import host_function
 
 pool = Pool()
 
@@ -61,8 +62,11 @@ class NativeProgram:
                 instructions.append(Instruction(addresses[step.name], operands, step.name))
             elif isinstance(step, CheckStep):
                 instructions.append(check(self._operand(step.value), step.check))
+            elif isinstance(step, HostStep):
+                instructions.append(self._host(step))
             else:
                 instructions += self._library(step)
+        self.has_host_steps = any(isinstance(step, HostStep) for step in plan.steps)
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
@@ -82,6 +86,11 @@ class NativeProgram:
         if kind == "status":
             return Status()
         return Leaf(number if kind == "leaf" else self.plan.leaves + number, offset)
+
+    def _host(self, step: HostStep) -> Instruction:
+        function = host_function(step)
+        self._kept.append(function)
+        return function.instruction([self._operand(ref) for ref in step.arguments])
 
     def _library(self, step: LibraryStep) -> list[Library]:
         bound = library.prepare(step.kind, step.operands, step.options)
@@ -110,6 +119,8 @@ class NativeProgram:
                 self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
+        if self.has_host_steps:
+            host.note_launch(frame.status_address)
         return EXECUTOR.submit(frame, keep)
 
 

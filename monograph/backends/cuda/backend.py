@@ -18,6 +18,7 @@ import numpy as np
 
 from ... import statistics
 from ...codegen.triton import TritonKernel, Tuning
+from ...compiler.host import real_numbers
 from ...compiler.plan import LibraryStep, Ref
 from ...runtime.waiting import on_synchronize
 from . import matmul
@@ -31,6 +32,8 @@ _FORMAT = {float: "d8x", int: "q8x", bool: "?15x"}
 _KEPT = 8  # sets of addresses for which a program remembers its launches
 
 Launch = Callable[..., None]
+
+supports = real_numbers  # element types for which there are kernels; others are refused
 
 
 class Runtime:

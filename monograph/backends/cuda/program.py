@@ -13,7 +13,7 @@ from typing import Any
 
 from ...codegen.kernel import Kernel
 from ...codegen.triton import TritonKernel, Tuning, emit
-from ...compiler.plan import CheckStep, KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
 
 _ALIGNMENT = 256
 
@@ -63,6 +63,11 @@ def make_calls(made: Any, tuning: Tuning | None = None) -> CallList:
             calls.append(step)
             continue
         assert not isinstance(step, CheckStep), "the backend asked for no checks"
+        if isinstance(step, HostStep):
+            name = step.label.removeprefix("host ")
+            raise NotImplementedError(
+                f"{name} does not run on a GPU yet; use the backend 'cpu' for this program"
+            )
         kernel = kernels[step.name]
         text = texts.get(step.name)
         if text is None:

@@ -1,0 +1,132 @@
+"""Native functions along one axis, always the last: running totals, order, search, counts.
+
+Where PyTorch says something of NaN, so do these: NaN is the greatest value, and a running maximum
+that met NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .native import Array, Inferred, like, native
+
+
+def _positions(x: Any, *_: Any) -> Inferred:
+    return x.shape, dtypes.int64
+
+
+# --- running totals -----------------------------------------------------------------------------
+
+
+def _wide(x: Array) -> Any:
+    """The dtype in which to add up: halves in single precision."""
+    return np.float32 if x.dtype == np.float16 else x.dtype
+
+
+@native(like)
+def scan_add(x: Array) -> Array:
+    """out[i] = x[0] + … + x[i]."""
+    return np.cumsum(x, axis=-1, dtype=_wide(x)).astype(x.dtype, copy=False)
+
+
+@native(like)
+def scan_mul(x: Array) -> Array:
+    """out[i] = x[0] · … · x[i]."""
+    return np.cumprod(x, axis=-1, dtype=_wide(x)).astype(x.dtype, copy=False)
+
+
+@native(like)
+def scan_logaddexp(x: Array) -> Array:
+    """out[i] = log(exp x[0] + … + exp x[i])."""
+    wide = x.astype(_wide(x), copy=False)
+    with np.errstate(all="ignore"):
+        return np.logaddexp.accumulate(wide, axis=-1).astype(x.dtype, copy=False)
+
+
+@native(_positions)
+def scan_argmax(x: Array) -> Array:
+    """Where the largest of x[0] … x[i] stands, the latest of equal ones."""
+    return _latest(x, np.maximum)
+
+
+@native(_positions)
+def scan_argmin(x: Array) -> Array:
+    """Where the smallest of x[0] … x[i] stands, the latest of equal ones."""
+    return _latest(x, np.minimum)
+
+
+def _latest(x: Array, extreme: Any) -> Array:
+    best = extreme.accumulate(x, axis=-1)
+    found = (x == best) | (x != x)  # NaN is unequal to itself
+    places = np.where(found, np.arange(x.shape[-1]), -1)
+    return np.maximum.accumulate(places, axis=-1)
+
+
+# --- order --------------------------------------------------------------------------------------
+
+
+@native(_positions)
+def argsort(x: Array, descending: bool) -> Array:
+    """The stable order; NaN counts as the greatest value."""
+    if not descending:
+        return np.argsort(x, axis=-1, kind="stable")
+    backwards = np.argsort(x[..., ::-1], axis=-1, kind="stable")
+    order: Array = x.shape[-1] - 1 - backwards[..., ::-1]
+    return order
+
+
+def _row_position(x: Any, *_: Any) -> Inferred:
+    return x.shape[:-1], dtypes.int64
+
+
+@native(_row_position)
+def mode_position(x: Array) -> Array:
+    """Where the smallest of the most frequent values of a row stands last."""
+    order = np.argsort(x, axis=-1, kind="stable")
+    ranked = np.take_along_axis(x, order, axis=-1)
+    length = x.shape[-1]
+    ends = np.ones(x.shape, bool)  # where a run of equal values ends
+    ends[..., :-1] = ranked[..., :-1] != ranked[..., 1:]
+    place = np.arange(length)
+    previous = np.full(x.shape, -1)
+    previous[..., 1:] = np.maximum.accumulate(np.where(ends, place, -1), axis=-1)[..., :-1]
+    runs = np.where(ends, place - previous, 0)
+    longest = np.argmax(runs, axis=-1)[..., None]
+    return np.take_along_axis(order, longest, axis=-1)[..., 0]
+
+
+# --- search and counts --------------------------------------------------------------------------
+
+
+def _searched(bounds: Any, x: Any, right: bool, int32: bool) -> Inferred:
+    return x.shape, dtypes.int32 if int32 else dtypes.int64
+
+
+@native(_searched)
+def searchsorted(bounds: Array, x: Array, right: bool, int32: bool) -> Array:
+    """Where each x would be put into the ascending bounds; one row of bounds, or one a row."""
+    side: Any = "right" if right else "left"
+    kind = np.int32 if int32 else np.int64
+    if bounds.ndim == 1:
+        return np.searchsorted(bounds, x, side).astype(kind)
+    rows, wanted = bounds.reshape(-1, bounds.shape[-1]), x.reshape(-1, x.shape[-1])
+    found = np.empty(wanted.shape, kind)
+    for n, row in enumerate(rows):
+        found[n] = np.searchsorted(row, wanted[n], side)
+    return found.reshape(x.shape)
+
+
+def _counted(x: Any, limits: Any, bins: int) -> Inferred:
+    return (bins,), x.dtype
+
+
+@native(_counted)
+def histogram(x: Array, limits: Array, bins: int) -> Array:
+    """How many elements of x fall into each of `bins` equal bins from limits[0] to limits[1]."""
+    low, high = limits.astype(x.dtype)
+    inside = x[(x >= low) & (x <= high)]
+    place = np.floor((inside - low) * x.dtype.type(bins) / (high - low)).astype(np.int64)
+    return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(x.dtype)
