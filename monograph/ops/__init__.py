@@ -18,9 +18,11 @@ from . import (
     norm,
     random,
     reduce,
+    scan,
     scatter,
     selection,
     shape,
+    sort,
     update,
     views,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -45,3 +47,18 @@ def into(out: Any, result: Any) -> Any:
         out.resize_(*result.shape)
     kept = result if result.dtype is out.dtype else result.to(out.dtype)
     return out._write(kept, fresh=True)
+
+
+def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with one more keyword: `out`, which takes the result."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out is None else into(out, result)
+
+    own = inspect.signature(function)
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = own.replace(parameters=[*own.parameters.values(), extra])  # type: ignore[attr-defined]
+    del call.__wrapped__  # type: ignore[attr-defined]
+    return call

@@ -1,0 +1,249 @@
+"""Running totals along an axis, differences, and integrals by trapezoids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors
+from ..ir import build, dtypes, index
+from ..ir.dtypes import DType, Kind
+from ..ir.node import coordinates
+from ..tensor import Tensor
+from ..transform.derivative import vjp
+from . import return_types
+from .axis import axis_of, first_of_last, take_last, to_last
+from .define import Scalar, function, operator
+from .inplace import with_out
+from .math import floating
+from .shape import cat, narrow
+
+f = build.functions
+
+
+def _summable(x: Any, dtype: DType | None) -> Any:
+    """x in the dtype in which it is added up: integers in int64."""
+    return build.cast(x, dtype or (dtypes.int64 if x.dtype.kind < Kind.FLOAT else x.dtype))
+
+
+def _reversed(rows: Any) -> Any:
+    places: list[Any] = list(coordinates(rows.shape))
+    places[-1] = rows.shape[-1] - 1 - places[-1]
+    return build.reindex(rows, rows.shape, places)
+
+
+# --- along the last axis ------------------------------------------------------------------------
+
+
+@operator(to=None, method=False)
+def running_sum(x: Tensor) -> Any:
+    """out[…, i] = x[…, 0] + … + x[…, i]."""
+    return build.call("scan_add", x)
+
+
+@running_sum.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return (_reversed(running_sum(_reversed(g))),)
+
+
+@operator(to=None, method=False)
+def running_product(x: Tensor) -> Any:
+    """out[…, i] = x[…, 0] · … · x[…, i]."""
+    return build.call("scan_mul", x)
+
+
+@operator(to=None, method=False)
+def running_logsumexp(x: Tensor) -> Any:
+    """out[…, i] = log(exp x[…, 0] + … + exp x[…, i])."""
+    return build.call("scan_logaddexp", x)
+
+
+@running_product.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return _pull_doubled(g, x, lambda a, b: a * b, 1.0)
+
+
+@running_logsumexp.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return _pull_doubled(g, x, _logaddexp, float("-inf"))
+
+
+def _pull_doubled(g: Any, x: Any, combine: Callable[[Any, Any], Any], neutral: float) -> Any:
+    """The derivative of the same scan written by doubling: no division, so zeros do no harm."""
+    source = build.apply("mark", x)
+    rows, reach = source, 1
+    while reach < x.shape[-1]:
+        rows = combine(rows, _shifted(rows, reach, neutral))
+        reach *= 2
+    return vjp([rows], [g], [source]) if x.size else (g,)
+
+
+def _shifted(rows: Any, by: int, fill: float) -> Any:
+    """Each row moved `by` places to the right, with `fill` moving in."""
+    places: list[Any] = list(coordinates(rows.shape))
+    places[-1] = place = places[-1] - by
+    return build.reindex(rows, rows.shape, places, index.within(place, rows.shape[-1]), fill)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    larger = build.select(a >= b, a, b)
+    apart = build.select(a >= b, b - a, a - b)
+    # Equal infinities have no difference.
+    same = getattr(f, "and")(f.eq(a, b), f.eq(f.abs(a), float("inf")))
+    return larger + f.log1p(f.exp(build.select(same, 0.0, apart)))
+
+
+# --- what users call ----------------------------------------------------------------------------
+
+
+@operator(inplace=True)
+def cumsum(x: Tensor, dim: int, dtype: DType | None = None) -> Any:
+    """The running sum along dim; integers add up in int64.
+
+    >>> import monograph as mg
+    >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), 0).tolist()
+    [1.0, 3.0, 6.0]
+    """
+    rows, back = to_last(_summable(x, dtype), dim)
+    return back(running_sum(rows))
+
+
+@operator(inplace=True)
+def cumprod(x: Tensor, dim: int, dtype: DType | None = None) -> Any:
+    """The running product along dim; integers multiply in int64.
+
+    >>> import monograph as mg
+    >>> mg.cumprod(mg.tensor([1, 2, 3]), 0).tolist()
+    [1, 2, 6]
+    """
+    rows, back = to_last(_summable(x, dtype), dim)
+    return back(running_product(rows))
+
+
+@operator
+def logcumsumexp(x: Tensor, dim: int) -> Any:
+    """The logarithm of the running sum of exp(x) along dim, without overflow.
+
+    >>> import monograph as mg
+    >>> mg.logcumsumexp(mg.tensor([100.0, 100.0]), 0)
+    tensor([100.    , 100.6931])
+    """
+    rows, back = to_last(floating(x), dim)
+    return back(running_logsumexp(rows))
+
+
+@operator(to=None, method=False)
+def running_extreme(x: Tensor, dim: int, which: str) -> Any:
+    """(values, indices) of the largest or smallest so far, the latest of equal ones."""
+    rows, back = to_last(x, dim)
+    where = build.call(f"scan_{which}", rows)
+    return back(take_last(rows, where)), back(where)
+
+
+@function(method=True)
+@with_out
+def cummax(input: Tensor, dim: int) -> Any:
+    """(values, indices) of the largest elements so far along dim.
+
+    >>> import monograph as mg
+    >>> mg.cummax(mg.tensor([1, 3, 2]), 0).values.tolist()
+    [1, 3, 3]
+    """
+    return return_types.cummax(running_extreme(input, dim, "argmax"))
+
+
+@function(method=True)
+@with_out
+def cummin(input: Tensor, dim: int) -> Any:
+    """(values, indices) of the smallest elements so far along dim.
+
+    >>> import monograph as mg
+    >>> mg.cummin(mg.tensor([3, 1, 2]), 0).indices.tolist()
+    [0, 1, 1]
+    """
+    return return_types.cummin(running_extreme(input, dim, "argmin"))
+
+
+# --- differences and integrals ------------------------------------------------------------------
+
+
+@operator(to=None, method=False)
+def difference(x: Tensor, dim: int) -> Any:
+    """x[i + 1] - x[i] along dim; of booleans, whether they differ."""
+    rows, back = to_last(x, dim)
+    length = max(rows.shape[-1] - 1, 0)
+    if length == 0:
+        return back(first_of_last(rows, 0, 0))
+    low, high = first_of_last(rows, 0, length), first_of_last(rows, 1, length)
+    return back(f.ne(high, low) if x.dtype is dtypes.bool_ else high - low)
+
+
+@function(method=True)
+@with_out
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Any:  # fmt: skip
+    """The n-th difference of neighbours along dim.
+
+    >>> import monograph as mg
+    >>> mg.diff(mg.tensor([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    if input.ndim == 0:
+        raise errors.OperandError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise errors.OperandError(f"order must be non-negative but got {n}")
+    parts = [part for part in (prepend, input, append) if part is not None]
+    result = cat(parts, dim) if len(parts) > 1 and n else input
+    for _ in range(min(n, result.shape[dim])):
+        result = difference(result, dim)
+    return result if n else result.clone()
+
+
+@operator(to=None, method=False)
+def trapezoids(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Any:
+    """The area between neighbours: half the sum of heights, times the width."""
+    y = floating(y)
+    k = axis_of(y, dim)
+    length = max(y.shape[k] - 1, 0)
+    low, high = narrow(y, k, 0, length), narrow(y, k, min(1, y.shape[k]), length)
+    if x is None:
+        return (low + high) * build.as_node(dx, y.dtype) * 0.5
+    if x.ndim == 1 and y.ndim > 1:
+        x = build.reshape(x, (x.shape[0], *[1] * (y.ndim - 1 - k)))
+    along = x.ndim - (y.ndim - k)
+    if along < 0 or x.shape[along] != y.shape[k]:
+        raise ValueError("there must be one x value for each sample point")
+    width = narrow(x, along, min(1, y.shape[k]), length) - narrow(x, along, 0, length)
+    return (low + high) * width * 0.5
+
+
+def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, name: str) -> Any:
+    if x is not None and dx is not None:
+        raise errors.OperandError(f"{name}: takes x or dx, not both")
+    return trapezoids(y, x, 1.0 if dx is None else float(dx), dim)
+
+
+@function(aliases=("trapz",))
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral of y along dim, by trapezoids of width dx or between the points x.
+
+    >>> import monograph as mg
+    >>> mg.trapezoid(mg.tensor([1.0, 5.0, 10.0])).item()
+    10.5
+    """
+    return _areas(y, x, dx, dim, "trapezoid").sum(dim)
+
+
+@function
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1
+) -> Any:
+    """The running integral of y along dim, by trapezoids.
+
+    >>> import monograph as mg
+    >>> mg.cumulative_trapezoid(mg.tensor([1.0, 5.0, 10.0])).tolist()
+    [3.0, 10.5]
+    """
+    return cumsum(_areas(y, x, dx, dim, "cumulative_trapezoid"), dim)
