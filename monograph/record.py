@@ -434,17 +434,26 @@ def record_tape(roots: Sequence[Value]) -> None:
 def record_values(order: Sequence[Value]) -> None:
     """Record those of the values, inputs before results, that do not stand in what is pending."""
     recorder = _local.recorder
-    moved: set[int] = set()
     for value in order:
         pending = value.epoch == recorder.epoch and value.position >= 0
-        # What was recorded on a value while that was data must follow it into its history.
-        if not pending or any(id(v) in moved for v in value.tape.inputs):
+        if not pending or is_behind(value):
             residuals.note(value)
             value.record = value.tape
             _adopt(recorder, value)
             if value.ready and not recorder.hold:  # a replay would take the contents for constant
                 _adopt_known(recorder, value)
-            moved.add(id(value))
+
+
+def is_behind(value: Value) -> bool:
+    """Whether a value was recorded on an input that was data then, and has its history now.
+
+    Such an input stands later in the recording, and the value must be recorded again behind it.
+    """
+    place = value.position
+    for source in value.tape.inputs:
+        if source.__class__ is Value and source.position > place:
+            return True
+    return False
 
 
 def _adopt_known(recorder: Recorder, value: Value) -> None:

@@ -53,8 +53,11 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
         if walk or retain:
             passed.append((tape, walk))
         tape.walk = number
+        place = value.position
         for v in tape.inputs:
             if v.__class__ is Value:
+                if v.position > place:  # see `record.is_behind`
+                    pending = False
                 if v.requires_grad:
                     stack.append(v)
                 elif v.replaced or (v.viewed is not None and saved.written_at(v)):

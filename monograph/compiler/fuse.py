@@ -420,11 +420,12 @@ class Fusion:
             self._take_over(unit, other)
             self.units.remove(other)
         needs = {n for o in others for n in _bits(self.above[o.number])} - {unit.number}
-        bit = 1 << unit.number
-        for n, held in enumerate(self.above):
-            if held & mask:
-                self.above[n] = held | bit
         self.depend(unit, needs)
+        # What came after one of the others comes after all that this unit now depends on.
+        whole = self.above[unit.number] | 1 << unit.number
+        for n, held in enumerate(self.above):
+            if held & mask and n != unit.number:
+                self.above[n] = held | whole
 
     # --- order ---
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..codegen import kernel as k
+from ..config import config
 from ..ir.encode import encode
 from ..ir.node import Buffer, Node, Slot
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
@@ -151,6 +152,8 @@ class Planner:
         """The plan for these units."""
         in_place = self._order_writes(units)
         self.order = self.fusion.sorted_units()
+        if config.verify:
+            self._verify_order()
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
@@ -164,6 +167,15 @@ class Planner:
             arena,
             lower_bound(list(self.lifetimes.values())),
         )
+
+    def _verify_order(self) -> None:
+        """Every unit comes after those that compute what it reads."""
+        computed: set[int] = set()
+        for unit in self.order:
+            computed.update(anchor.id for anchor in unit.anchors)
+            for node in self._reads(unit):
+                late = node.id in self.fusion.home and node.id not in computed
+                assert not late, f"unit {unit.number} reads {node!r} before it is computed"
 
     # --- writes over leaves ---
 

@@ -12,6 +12,8 @@ from . import (
     creation,
     index,
     indexing,
+    linalg,
+    linalg_products,
     loss,
     math,
     matmul,

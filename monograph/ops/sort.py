@@ -55,7 +55,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> mg.argsort(mg.tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-    return sort(input, dim, descending).indices  # type: ignore[no-any-return]
+    return sort(input, dim, descending).indices
 
 
 @function(method=True)
@@ -67,7 +67,7 @@ def msort(input: Tensor) -> Tensor:
     >>> mg.msort(mg.tensor([[3], [1]])).tolist()
     [[1], [3]]
     """
-    return sort(input, 0).values  # type: ignore[no-any-return]
+    return sort(input, 0).values
 
 
 def _extent(x: Tensor, dim: int) -> int:

@@ -186,3 +186,19 @@ def test_from_a_script():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "6.0", done.stderr
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_two_derivatives_through_what_was_computed_before(at_once):
+    """The first backward pass records the history of y again; the second must see it too."""
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    y.sum().item()  # y is data now
+    first, second = (y * 3).sum(), (y * y).sum()
+    if at_once:
+        made = mg.autograd.grad([first, second], x)[0]
+    else:
+        first.backward()
+        second.backward()
+        made = x.grad
+    assert made.tolist() == [2.0 * 3 + 4.0, 4.0 * 3 + 32.0]
