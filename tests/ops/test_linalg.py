@@ -136,8 +136,13 @@ def test_info_instead_of_errors():
 def test_cholesky(size, upper):
     order = 0 if 0 in size else 2
     agree(*both("cholesky"), definite(*size), upper=upper, order=order)
-    agree(lambda a: linalg.cholesky_ex(a, upper=upper).L, lambda a: TL.cholesky_ex(a, upper=upper).L,
-          definite(*size), order=order)  # fmt: skip
+    ours, theirs = both("cholesky_ex")
+    agree(
+        lambda a: ours(a, upper=upper).L,
+        lambda a: theirs(a, upper=upper).L,
+        definite(*size),
+        order=order,
+    )
 
 
 @pytest.mark.parametrize("upper", [False, True])
@@ -352,8 +357,11 @@ def test_cond(p):
     spectral = p in (None, 2, -2, "nuc")
     agree(*both("cond"), normal(2, 3, 3), p, order=1 if spectral else 0)
     if not spectral:  # PyTorch's own derivative fails: it writes over what it needs
-        agree(lambda a: linalg.cond(a, p),
-              lambda a: TL.matrix_norm(a, p) * TL.matrix_norm(TL.inv(a), p), normal(2, 3, 3))  # fmt: skip
+
+        def by_definition(a):
+            return TL.matrix_norm(a, p) * TL.matrix_norm(TL.inv(a), p)
+
+        agree(lambda a: linalg.cond(a, p), by_definition, normal(2, 3, 3))
         agree(*both("cond"), np.zeros((2, 2)), p, order=0)
 
 
