@@ -56,10 +56,10 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
         place = value.position
         for v in tape.inputs:
             if v.__class__ is Value:
-                if v.position > place:  # see `record.is_behind`
-                    pending = False
                 if v.requires_grad:
                     stack.append(v)
+                    if v.position > place:  # see `record.is_behind`
+                        pending = False
                 elif v.replaced or (v.viewed is not None and saved.written_at(v)):
                     written = True
     if passed:

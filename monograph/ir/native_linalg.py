@@ -220,7 +220,7 @@ def cholesky_info(a: Array) -> Array:
 def lu_in_place(a: Array) -> tuple[Array, Array]:
     """(factors in one array, pivots from 0): row k was exchanged with row pivots[k]."""
     m, n = a.shape[-2:]
-    work = np.array(a).reshape(-1, m, n)
+    work = np.array(a).reshape(math.prod(a.shape[:-2]), m, n)
     steps = min(m, n)
     pivots = np.zeros((len(work), steps), np.int64)
     each = np.arange(len(work))
@@ -252,11 +252,11 @@ def _permuted(pivots: Any, rows: int) -> Inferred:
 @native(_permuted)
 def pivots_to_permutation(pivots: Array, rows: int) -> Array:
     """out[i]: which row of the matrix stands in row i after all exchanges."""
-    lead = pivots.shape[:-1]
-    flat = pivots.reshape(-1, pivots.shape[-1]).astype(np.int64) - 1
+    lead, steps = pivots.shape[:-1], pivots.shape[-1]
+    flat = pivots.reshape(math.prod(lead), steps).astype(np.int64) - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
     each = np.arange(len(flat))
-    for k in range(flat.shape[1]):
+    for k in range(steps):
         other = flat[:, k]
         held = order[each, other].copy()
         order[each, other] = order[:, k]

@@ -112,11 +112,10 @@ def searchsorted(bounds: Array, x: Array, right: bool, int32: bool) -> Array:
     kind = np.int32 if int32 else np.int64
     if bounds.ndim == 1:
         return np.searchsorted(bounds, x, side).astype(kind)
-    rows, wanted = bounds.reshape(-1, bounds.shape[-1]), x.reshape(-1, x.shape[-1])
-    found = np.empty(wanted.shape, kind)
-    for n, row in enumerate(rows):
-        found[n] = np.searchsorted(row, wanted[n], side)
-    return found.reshape(x.shape)
+    found = np.zeros(x.shape, kind)
+    for place in np.ndindex(*bounds.shape[:-1]):
+        found[place] = np.searchsorted(bounds[place], x[place], side)
+    return found
 
 
 def _counted(x: Any, limits: Any, bins: int) -> Inferred:

@@ -265,9 +265,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     2.0
     """
     _check(input2, "cholesky_solve", square=True)
-    low = input2.mT if upper else input2
-    half = solve_triangular(low, input, upper=False)
-    return solve_triangular(low.mT, half, upper=True)
+    _same_dtype(input2, input, "cholesky_solve")
+    low, b = _batched(input2.mT if upper else input2, input)
+    return matrix.solve_by_cholesky(b, low)
 
 
 @function(method=True)
@@ -676,6 +676,8 @@ def matrix_rank(
     s = eigvalsh(input) if hermitian else svdvals(input)
     if not isinstance(absolute, Tensor) and not isinstance(relative, Tensor):
         return count_above(s, absolute, relative)
+    if s.shape[-1] == 0:
+        return count_above(s, 0.0, 0.0)
     size = s.abs()
     limit = size.amax(-1) * relative
     other = absolute if isinstance(absolute, Tensor) else limit * 0 + absolute
@@ -711,7 +713,7 @@ def lstsq(
     solution = matrix.least_squares(*_batched(input, wide), limit)
     s = svdvals(input.detach())
     rank = count_above(s, 0.0, limit)
-    residuals = adopt(np.zeros(0, kind))
+    residuals = solution.reshape(-1).narrow(0, 0, 0)
     if m > n and driver not in (None, "gelsy") and bool((rank == n).all()):
         residuals = (matmul(input, solution) - wide).square().sum(-2)
     values = s if driver in ("gelsd", "gelss") else adopt(np.zeros(0, kind))

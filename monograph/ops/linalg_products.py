@@ -79,7 +79,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 # --- norms --------------------------------------------------------------------------------------
 
 
-def _floating(x: Any, dtype: DType | None, name: str) -> Any:
+def _floating(x: Any, dtype: DType | None) -> Any:
     if dtype is not None:
         x = build.cast(x, dtype)
     if x.dtype.kind < Kind.FLOAT:
@@ -98,7 +98,9 @@ def vector_norm(
     >>> linalg_products.vector_norm(mg.tensor([3.0, 4.0])).item()
     5.0
     """
-    x = _floating(x, dtype, "linalg.vector_norm")
+    x = _floating(x, dtype)
+    if x.dtype is dtypes.float16:  # powers overflow early
+        return build.cast(vector_norm(build.cast(x, dtypes.float32), ord, dim, keepdim), x.dtype)
     axes = axes_of(x, dim)
     power = float(ord)
     if prod(x.shape[k] for k in axes) == 0 and (power < 0 or power == INFINITY):
@@ -364,7 +366,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     [[1.0, 2.0, 4.0]]
     """
     if x.ndim == 0:
-        raise errors.OperandError("linalg.vander: input must be at least one-dimensional")
+        x = x.reshape(1)
     if N is not None and N <= 1:
         raise errors.OperandError(f"linalg.vander: N must be greater than 1, but got {N}")
     return powers(x, x.shape[-1] if N is None else N)
@@ -429,6 +431,13 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
         scale = build.expand_dims(matrix.part(tau, k), [tau.ndim - 1, tau.ndim])
         result = result - scale * matmul(v, matmul(matrix.turned(v), result))
     return result
+
+
+@function(method=True)
+@with_out
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """The product of reflections: `linalg.householder_product`."""
+    return householder_product(input, input2)
 
 
 @function(to="linalg")

@@ -188,6 +188,21 @@ def _pull_cholesky(g: Any, factor: Any) -> Any:
 
 
 @operator(to=None, method=False)
+def solve_by_cholesky(b: Tensor, factor: Tensor) -> Any:
+    """x with factor · factorᵀ · x = b for a lower factor, of equal leading axes."""
+    half = solve_triangle(factor, b, False, False)
+    return solve_triangle(turned(factor), half, True, False)
+
+
+@solve_by_cholesky.derivative
+def _(g: Any, y: Any, b: Any, factor: Any) -> Any:
+    """As PyTorch has it: the derivative of factor · factorᵀ by a factor with two triangles."""
+    part_b = solve_by_cholesky(g, factor)
+    both = product(part_b, turned(y))
+    return part_b, -product(both + turned(both), factor)
+
+
+@operator(to=None, method=False)
 def lu_packed(a: Tensor) -> Any:
     """(both factors in one matrix, pivots from 1) packed."""
     return build.call("lu_factor", a)

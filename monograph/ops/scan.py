@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from ..transform.derivative import vjp
 from . import return_types
 from .axis import axis_of, first_of_last, take_last, to_last
-from .define import Scalar, function, operator
+from .define import function, operator
 from .inplace import with_out
 from .math import floating
 from .shape import cat, narrow
@@ -202,27 +202,27 @@ def diff(
 
 
 @operator(to=None, method=False)
-def trapezoids(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Any:
-    """The area between neighbours: half the sum of heights, times the width."""
-    y = floating(y)
+def trapezoids(y: Tensor, x: Tensor | None, dim: int) -> Any:
+    """Twice the area between neighbours: the sum of heights, times the width if there are x."""
     k = axis_of(y, dim)
     length = max(y.shape[k] - 1, 0)
     low, high = narrow(y, k, 0, length), narrow(y, k, min(1, y.shape[k]), length)
     if x is None:
-        return (low + high) * build.as_node(dx, y.dtype) * 0.5
+        return low + high
     if x.ndim == 1 and y.ndim > 1:
         x = build.reshape(x, (x.shape[0], *[1] * (y.ndim - 1 - k)))
     along = x.ndim - (y.ndim - k)
     if along < 0 or x.shape[along] != y.shape[k]:
         raise ValueError("there must be one x value for each sample point")
     width = narrow(x, along, min(1, y.shape[k]), length) - narrow(x, along, 0, length)
-    return (low + high) * width * 0.5
+    return (low + high) * width
 
 
-def _areas(y: Tensor, x: Tensor | None, dx: Any, dim: int, name: str) -> Any:
+def _width(x: Tensor | None, dx: Any, name: str) -> float:
+    """By what the sums are multiplied: half of the distance between points, if that is one."""
     if x is not None and dx is not None:
         raise errors.OperandError(f"{name}: takes x or dx, not both")
-    return trapezoids(y, x, 1.0 if dx is None else float(dx), dim)
+    return 0.5 if dx is None else float(dx) / 2
 
 
 @function(aliases=("trapz",))
@@ -233,7 +233,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> mg.trapezoid(mg.tensor([1.0, 5.0, 10.0])).item()
     10.5
     """
-    return _areas(y, x, dx, dim, "trapezoid").sum(dim)
+    width = _width(x, dx, "trapezoid")
+    return trapezoids(y, x, dim).sum(dim) * width
 
 
 @function
@@ -246,4 +247,5 @@ def cumulative_trapezoid(
     >>> mg.cumulative_trapezoid(mg.tensor([1.0, 5.0, 10.0])).tolist()
     [3.0, 10.5]
     """
-    return cumsum(_areas(y, x, dx, dim, "cumulative_trapezoid"), dim)
+    width = _width(x, dx, "cumulative_trapezoid")
+    return cumsum(trapezoids(y, x, dim), dim) * width
