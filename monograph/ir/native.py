@@ -3,8 +3,9 @@
 An entry says what a function means in NumPy, on whole arrays, and which shape and dtype come out.
 There is one output. Several results of one dtype are packed side by side along the last axis, and
 Reindex takes them apart: so planning and derivatives know one kind of value, and a factorisation
-runs once for all its parts. Leading axes are a batch: a function works on the trailing ones only.
-An entry that can fail raises from `errors`; the user meets that at the next read.
+runs once for all its parts. Leading axes are a batch, unless the entry says otherwise: a function
+works on the trailing ones only. An entry that can fail raises from `errors`, and the user meets
+that at the next read.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ class Native:
     numpy: Callable[..., Array]
     infer: Callable[..., Inferred]
     fails: type[Exception] | None = None  # raised where the data has no answer
+    batch: bool = True  # whether more leading axes, the same for all operands, are a batch
 
 
 TABLE: dict[str, Native] = {}
 
 
 def native(
-    infer: Callable[..., Inferred], name: str | None = None, fails: type[Exception] | None = None
+    infer: Callable[..., Inferred],
+    name: str | None = None,
+    fails: type[Exception] | None = None,
+    batch: bool = True,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Register the decorated NumPy function under its name.
 
@@ -49,7 +54,7 @@ def native(
 
     def register(function: Callable[..., Array]) -> Callable[..., Array]:
         title = name or function.__name__.strip("_")
-        TABLE[title] = Native(title, function, infer, fails)
+        TABLE[title] = Native(title, function, infer, fails, batch)
         return function
 
     return register

@@ -122,7 +122,7 @@ def _counted(x: Any, limits: Any, bins: int) -> Inferred:
     return (bins,), x.dtype
 
 
-@native(_counted)
+@native(_counted, batch=False)
 def histogram(x: Array, limits: Array, bins: int) -> Array:
     """How many elements of x fall into each of `bins` equal bins from limits[0] to limits[1]."""
     low, high = limits.astype(x.dtype)

@@ -24,7 +24,7 @@ def parts(result):
 
 
 def numbers(tensor):
-    return tensor.numpy(force=True) if isinstance(tensor, torch.Tensor) else tensor.numpy()
+    return tensor.numpy(force=True) if isinstance(tensor, torch.Tensor) else tensor.detach().numpy()
 
 
 def kind(tensor):
