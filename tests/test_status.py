@@ -12,6 +12,7 @@ import pytest
 import monograph as mg
 import monograph.nn.functional as F
 from monograph import launches, nn, record
+from monograph.compiler.plan import CheckStep, KernelStep
 from monograph.compiler.recording import Expansion
 from monograph.ir.node import interning
 from monograph.runtime import status
@@ -484,6 +485,37 @@ def test_what_nobody_wants_is_not_checked():
 
 def test_equal_calls_are_checked_once():
     assert checks(lambda x, i: x[i] + x[i] * 2, kind(3, 4), INDEX) == ["index_at"]
+
+
+def test_state_is_written_behind_all_checks(backend):
+    training = Training()
+    training.step(*batch(1)).item()
+    with record.programs.observed() as seen:
+        training.step(*batch(2))
+    plan = seen[-1].plan
+    if backend == "reference":
+        assert plan is None
+        return
+    last = max(n for n, step in enumerate(plan.steps) if isinstance(step, CheckStep))
+    assert plan.in_place
+    for n, step in enumerate(plan.steps):
+        if isinstance(step, KernelStep):
+            written = {number for kind, number, _ in step.arguments if kind == "result"}
+            assert n > last or not written & set(plan.in_place)
+
+
+def test_an_index_that_is_state_itself():
+    x, place = mg.tensor(X), integers(1)
+    mg.synchronize()
+    for expected in (2, 3):
+        place.add_(1)
+        row = x[place]
+        if expected == 2:
+            np.testing.assert_array_equal(row.numpy(), X[[2]])
+        else:
+            with pytest.raises(IndexError, match="index 3"):
+                row.numpy()
+    assert place.tolist() == [2]
 
 
 def test_more_checks_than_fit_one_number():
