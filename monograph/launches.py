@@ -16,7 +16,7 @@ from typing import Any
 
 from . import errors
 from .compiler.checks import Note, failed
-from .runtime import status
+from .runtime import host, status
 from .runtime.waiting import synchronize
 from .storage import Value
 
@@ -48,6 +48,21 @@ class Failure:
     def exception(self) -> Exception:
         """The error to raise."""
         return self.error(self.message)
+
+
+class Raised(Failure):
+    """An exception that a step on the host raised."""
+
+    def __init__(self, problem: BaseException) -> None:
+        super().__init__(type(problem), str(problem))  # type: ignore[arg-type]
+        self.problem = problem
+
+    def exception(self) -> Exception:
+        """A new one like it; one that cannot be made anew is raised itself."""
+        try:
+            return self.error(*self.problem.args)
+        except TypeError:
+            return self.problem  # type: ignore[return-value]
 
 
 class Launch:
@@ -196,6 +211,10 @@ def _take_back(owner: status.Owner) -> None:
 
 def _failure(launch: Launch | None, owner: status.Owner) -> Failure:
     word, detail = owner.words[status.STATUS], owner.words[status.DETAIL]
+    if word == host.FAILED:
+        problem = host.take(detail)
+        assert problem is not None
+        return Raised(problem)
     if launch is not None:
         notes: Sequence[Note] = getattr(launch.executable, "checks", ())
         if 0 < word <= len(notes):

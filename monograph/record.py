@@ -638,7 +638,7 @@ def wait() -> None:
     if recorder.owner.held or launches.in_flight():
         try:
             launches.settle(recorder.owner)
-        except errors.MonographError:
+        except Exception:
             _drop_if_spoilt(recorder)
             raise
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..ir import build
 from ..ir.dtypes import DType, Kind
-from ..ir.node import Buffer, Call, Const, Coordinate, Node, Slot, make
+from ..ir.native import TABLE
+from ..ir.node import Buffer, Call, Const, Coordinate, Node, Slot, ancestors, make
 
 Supports = Callable[[DType], bool]
 
@@ -43,6 +44,12 @@ class HostCall:
     node: Node
     operands: tuple[Node, ...]
     graph: Node
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether some data has no answer."""
+        calls = [n for n in ancestors([self.graph]) if isinstance(n, Call)]
+        return any(TABLE[call.function].fails is not None for call in calls)
 
     @property
     def label(self) -> str:

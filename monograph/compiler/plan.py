@@ -189,6 +189,7 @@ class Planner:
         in_place: dict[int, int] = {}
         # Nothing is written over before all checks are done: wrong data leaves state untouched.
         checking = {self.fusion.home[node.id].number for node in self.checks}
+        checking |= {u.number for u in units if u.host is not None and u.host.may_fail}
         for result, leaf in self.writes.items():
             node = self.outputs[result]
             writer = self.fusion.home[node.id]

@@ -17,7 +17,6 @@ from .. import errors, record
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..ir.node import Node
-from ..runtime.waiting import synchronize
 from ..tensor import Tensor, adopt
 from . import matrix, return_types
 from .define import function, operator
@@ -37,7 +36,7 @@ def at_call(made: Callable[..., Any]) -> Callable[..., Any]:
         record.flush("linalg")
         result = made(*args, **kwargs)
         record.flush("linalg")
-        synchronize()
+        record.wait()
         return result
 
     return call

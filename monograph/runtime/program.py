@@ -385,7 +385,7 @@ class Frame:
         self._times: array[int] | None = None
         self.words[_PROGRAM] = program.address
         self.words[_SLOTS] = ctypes.addressof(self._slots)
-        self.words[_STATUS_ADDRESS] = self.status_address
+        self.words[_STATUS_ADDRESS] = self.address + WORD * _STATUS
         self.owner: Owner | None = None
 
     def own(self, owner: Owner) -> None:
@@ -406,11 +406,6 @@ class Frame:
     def status(self) -> int:
         """The status word of the last launch; read it after that launch has completed."""
         return self.words[_STATUS]
-
-    @property
-    def status_address(self) -> int:
-        """Where the status word lies."""
-        return self.address + WORD * _STATUS
 
     def profile(self, enabled: bool) -> None:
         """Record, from the next launch on, when each instruction began and ended."""

@@ -15,13 +15,12 @@ from ...codegen.llvm.bounds import OUTSIDE
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome
-from ...compiler.plan import KernelStep, Plan, Step
+from ...compiler.plan import HostStep, KernelStep, Plan, Step
 from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
-from ...runtime.host import raise_failure
 from ...runtime.waiting import on_synchronize
 from ...storage import Value
 from . import library
@@ -29,7 +28,6 @@ from .program import NativeProgram, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
 on_synchronize(EXECUTOR.synchronize)
-on_synchronize(raise_failure)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
 MODULE_CHARACTERS = 24_000
@@ -57,7 +55,9 @@ class CpuExecutable:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
-        self.watched = bool(image.checks) or config.bounds_checks  # whether it may fail
+        on_host = any(isinstance(step, HostStep) for step in image.plan.steps)
+        # Whether it may fail.
+        self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]

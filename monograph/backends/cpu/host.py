@@ -24,14 +24,9 @@ def host_function(step: HostStep) -> HostFunction:
     *operands, result = [_laid(layout) for layout in step.arrays]
 
     def work(addresses: Sequence[int]) -> None:
-        target = result(addresses[len(operands)])
-        try:
-            arrays = [lay(addresses[n]) for n, lay in enumerate(operands)]
-            (found,) = reference.run(outputs, arrays)
-            np.copyto(target, found, casting="no")
-        except BaseException:
-            target.fill(0)  # nobody reads what lay there before
-            raise
+        arrays = [lay(addresses[n]) for n, lay in enumerate(operands)]
+        (found,) = reference.run(outputs, arrays)
+        np.copyto(result(addresses[-1]), found, casting="no")
 
     return HostFunction(work, len(step.arrays), step.label)
 

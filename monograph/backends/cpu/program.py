@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
 from ...config import config
 from ...ir import dtypes
-from ...runtime import host, native, openmp, status
+from ...runtime import native, openmp, status
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block, Pool
 from ...runtime.program import (
@@ -66,7 +66,6 @@ class NativeProgram:
                 instructions.append(self._host(step))
             else:
                 instructions += self._library(step)
-        self.has_host_steps = any(isinstance(step, HostStep) for step in plan.steps)
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
@@ -119,8 +118,6 @@ class NativeProgram:
                 self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
-        if self.has_host_steps:
-            host.note_launch(frame.status_address)
         return EXECUTOR.submit(frame, keep)
 
 
