@@ -198,7 +198,7 @@ def test_two_derivatives_through_what_was_computed_before(at_once):
     if at_once:
         made = mg.autograd.grad([first, second], x)[0]
     else:
-        first.backward()
+        first.backward(retain_graph=True)
         second.backward()
         made = x.grad
     assert made.tolist() == [2.0 * 3 + 4.0, 4.0 * 3 + 32.0]

@@ -41,6 +41,10 @@ LINES = [
         build.einsum("mk", "nk", "mn", X, X),
         f"float32[2, 2] = Contract out[i0, i1] += {x}[i0, i2] * {x}[i1, i2] over [2, 2, 3]",
     ),
+    (
+        build.call("argsort", X, options=(True,)),
+        f"int64[2, 3] = Call argsort({x}, True)",
+    ),
     (build.move(X, "cuda"), f"float32[2, 3] = Move {x} to cuda"),
 ]
 
