@@ -94,6 +94,7 @@ class Recorder:
         """Forget what was pending; the next recording starts."""
         self.epoch = next_epoch()
         self.urgent = "eager" if self.eager else None
+        self.known: list[Value] = []  # results that are data and were recorded again all the same
         self.shared: set[int] = set()  # ids of values of which a part is among the leaves
         self.records: list[Record] = []
         self.results: list[Value] = []
@@ -431,6 +432,21 @@ def record_tape(roots: Sequence[Value]) -> None:
     record_values(order)
 
 
+def release_known(recorder: Recorder) -> None:
+    """Forget the contents of results that were kept for a backward pass that has freed them."""
+    read = {id(leaf) for leaf in recorder.leaves}  # by what is pending
+    for value in recorder.known:
+        owner = value.owner() if value.owner is not None else None
+        if (
+            value.tape.walk
+            and id(value) not in read
+            and (owner is None or owner.value is not value)
+        ):
+            value.ready = False
+            value.data = value.block = None
+            value.address = 0
+
+
 def record_values(order: Sequence[Value]) -> None:
     """Record those of the values, inputs before results, that do not stand in what is pending."""
     recorder = _local.recorder
@@ -466,6 +482,7 @@ def _adopt_known(recorder: Recorder, value: Value) -> None:
     (made,) = append(recorder, Record(_known_signature(value.meta), [computed, contents], False))
     value.position = made.position
     recorder.results[made.position] = value
+    recorder.known.append(value)
 
 
 def _known_signature(meta: Meta) -> Signature:

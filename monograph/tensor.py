@@ -490,7 +490,9 @@ class Tensor:
         with np.printoptions(precision=4, threshold=1000):
             text = np.array2string(self._array(), separator=", ", prefix="tensor(")
         notes = "" if self.dtype in _PLAIN else f", dtype={self.dtype!r}"
-        if self.requires_grad:
+        if self.grad_fn is not None:
+            notes += f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
             notes += ", requires_grad=True"
         return f"tensor({text}{notes})"
 

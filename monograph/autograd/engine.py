@@ -211,7 +211,10 @@ def backward(
     if not pending:
         record.record_tape(values)
     parts = record_pass(values, cotangents, leaves, create_graph)
-    held = record.recorder().hold
+    recorder = record.recorder()
+    if recorder.known and not retain:
+        record.release_known(recorder)
+    held = recorder.hold
     for leaf, part in zip(leaves, parts, strict=True):
         tensor = leaf.leaf() if leaf.leaf is not None else None
         if tensor is None:

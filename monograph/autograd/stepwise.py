@@ -123,16 +123,18 @@ class Pass:
         self.create = create
         self.captured = {id(v) for v in captured}
         self.found: dict[int, Tensor] = {}  # what the caller asked for, by the id of its value
-        self.gradients: dict[int, Tensor] = {}  # known so far, by the id of their value
+        self.gradients: dict[int, Tensor | None] = {}  # known so far, by value; None is ones
         self.shared: set[int] = set()  # ids of gradients that somebody else may hold
         self.watched = anomaly.enabled()
 
     def run(self, roots: Sequence[Value], cotangents: Sequence[Tensor | None]) -> None:
         """Hand gradients down from the roots."""
         for root, given in zip(roots, cotangents, strict=True):
+            if given is None and id(root) not in self.gradients:
+                self.gradients[id(root)] = None  # ones that nobody may ever look at
+                continue
             self._add(root, _ones(root) if given is None else given)
-            if given is not None:
-                self.shared.add(id(given))
+            self.shared.add(id(given))
         last: dict[int, Any] = {}
         for tape in self.survey.tapes:
             if id(tape) in self.survey.needed:
@@ -168,8 +170,14 @@ class Pass:
 
     # --- gradients ---
 
+    def _gradient(self, value: Value) -> Tensor | None:
+        """The gradient of a value so far; None if there is none."""
+        if id(value) in self.gradients and self.gradients[id(value)] is None:
+            self.gradients[id(value)] = _ones(value)
+        return self.gradients.get(id(value))
+
     def _add(self, value: Value, gradient: Tensor) -> None:
-        held = self.gradients.get(id(value))
+        held = self._gradient(value)
         self.gradients[id(value)] = gradient if held is None else held + gradient
 
     def _close(self, segment: list[Any], waiting: list[Value]) -> None:
@@ -216,7 +224,7 @@ class Pass:
         results = self.survey.results[id(tape)]
         needed = id(tape) in self.survey.needed
         for value in results:
-            gradient = self.gradients.get(id(value))
+            gradient = self._gradient(value)
             if gradient is None:
                 continue
             changed = _run_value_hooks(value, gradient)
@@ -243,7 +251,8 @@ class Pass:
         outputs: list[Tensor | None] = [None] * count
         for value in results:
             number = tape.numbers[id(value)] if is_python else value.index
-            outputs[number] = self.gradients.pop(id(value), None)
+            outputs[number] = self._gradient(value)
+            self.gradients.pop(id(value), None)
         hooks = tape.hooks
         for hook in list(hooks.before.values()) if hooks is not None else ():
             outputs = _replaced(hook(tuple(outputs)), outputs)
@@ -281,7 +290,8 @@ class Pass:
 
     def _finish(self, end: Value) -> None:
         """A leaf's gradient is complete."""
-        gradient = self.gradients.pop(id(end), None)
+        gradient = self._gradient(end)
+        self.gradients.pop(id(end), None)
         tensor = end.leaf() if end.leaf is not None else None
         if gradient is None:
             return
@@ -358,6 +368,8 @@ def _sweep(
     recorder = record.recorder()
     before, recorder.grad = recorder.grad, create
     try:
+        records = [tape for tape, _ in survey.steps() if tape.__class__ is Record]
+        _restore(records, survey.results)  # in one go: a segment would enter the next one's as data
         made.run(roots, cotangents)
     finally:
         recorder.grad = before
@@ -365,6 +377,7 @@ def _sweep(
             for tape, _ in survey.steps():
                 if isinstance(tape, PythonNode):
                     tape.release()
+            record.release_known(recorder)
     return made
 
 

@@ -7,6 +7,7 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph import record
 from monograph.explain import report_of
+from monograph.storage import Value
 from tests.autograd.both import agree, leaf
 
 SIZE, LAYERS = 64, 3
@@ -65,6 +66,43 @@ def test_gradients_are_the_same():
     for _ in range(3):
         made = step(weights, x, read=True)
         np.testing.assert_allclose(made, expected, rtol=2e-4, atol=1e-5)
+
+
+def kept(loss):
+    """How many results on the tape of a loss have contents that no tensor holds."""
+    found, seen, stack = 0, set(), [loss._value()]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen or value.tape is None:
+            continue
+        seen.add(id(value))
+        owner = value.owner() if value.owner is not None else None
+        found += value.ready and (owner is None or owner.value is not value)
+        stack += [v for v in value.tape.inputs if isinstance(v, Value) and v.requires_grad]
+    return found
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_what_was_kept_is_freed(hooked):
+    weights, x = model(), mg.ones(SIZE, SIZE)
+    for _ in range(3):
+        h = x
+        for w in weights:
+            h = F.gelu(F.linear(h, w)) + h
+            if hooked:
+                h.register_hook(lambda g: None)
+        loss = (h * h).mean()
+        del h
+        loss.item()
+        held = kept(loss)
+        loss.backward(retain_graph=True)
+        assert kept(loss) == held
+        loss.backward()
+        assert kept(loss) == 0
+        for w in weights:
+            w.grad = None
+        mg.synchronize()
+    assert held >= LAYERS
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
