@@ -31,5 +31,13 @@ class LinAlgError(MonographError, RuntimeError):
     """A matrix that has no inverse, no factor, or for which an iteration did not converge."""
 
 
+class TransformError(MonographError, RuntimeError):
+    """Something that a function under vmap, grad or another transform must not do."""
+
+
+class StructureError(MonographError, TypeError):
+    """Trees of tensors that should agree in structure, shapes and dtypes, and do not."""
+
+
 class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""

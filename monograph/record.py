@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -68,6 +69,15 @@ class Record:
         return launches.line_of(self.code, self.offset)
 
 
+class _Argument:
+    """In place of a record: the value is an argument of a function that a transform traces."""
+
+    inputs = ()
+
+
+ARGUMENT = _Argument()
+
+
 class Recorder:
     """What one thread has recorded since its last flush."""
 
@@ -81,6 +91,10 @@ class Recorder:
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
+        self.outer: Recorder | None = None  # while a transform traces a function: see `inner`
+        self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside
+        self.own: dict[int, Value] = {}  # values that the function made from data
+        self.mapping: Any = None  # what vmap maps over, while it traces a function
         self.epoch = 0
         self.flushes: list[str] = []
         self.owner = status.current()
@@ -102,6 +116,28 @@ class Recorder:
         self.slots: list[Any] = []
         self.live_slots: list[tuple[int, Any]] = []
         self.key: list[Any] = []  # of each record, its signature's number and its inputs' places
+
+    def captured(self, value: Value) -> bool:
+        """Whether a function that a transform traces has this value from outside."""
+        if self.outer is None or id(value) in self.own:
+            return False
+        return value.epoch != self.epoch or value.position < 0
+
+    def check_deposit(self, leaf: Value) -> None:
+        """Refuse to fill `.grad` of a tensor from outside."""
+        if self.captured(leaf) and leaf.record is not ARGUMENT:
+            raise errors.TransformError(
+                "backward() inside vmap adds to .grad of a tensor from outside; use mg.grad, or "
+                "backward(inputs=...)"
+            )
+
+    def check_write(self, value: Value) -> None:
+        """Refuse to overwrite what a traced function did not make itself."""
+        if self.captured(value):
+            whose = "its argument" if value.record is ARGUMENT else "a tensor that it captured"
+            raise errors.TransformError(
+                f"a function under vmap writes in place into {whose}; clone() it first{_here()}"
+            )
 
 
 _epoch_lock = threading.Lock()
@@ -265,6 +301,13 @@ def call_values(
     return record_call(signature, values, needs_grad)
 
 
+def value_of(given: Any) -> Value:
+    """What to record of a tensor, as `call_values` does."""
+    value: Value = given._value()
+    settled: Value = _settled(given, value) if given._storage.value.exposed else value
+    return settled
+
+
 def call_on(
     operator: Operator,
     values: Sequence[Value],
@@ -357,7 +400,9 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
 
 def _enter(recorder: Recorder, value: Value) -> None:
     """Give a value from outside this recording a place among the leaves."""
-    if not value.ready:
+    if recorder.outer is not None:
+        recorder.saved.append((value, value.epoch, value.position, value.record))
+    elif not value.ready:
         _record_again(recorder, value)
         return
     if value.part_of is not None:
@@ -405,6 +450,15 @@ def _unknown(value: Value) -> Exception:
 def _adopt(recorder: Recorder, value: Value) -> None:
     """Append the record of `value` once more, with `value` itself as the result."""
     record = value.record
+    if record is ARGUMENT:
+        raise errors.TransformError(
+            "a tensor of a function under vmap is used outside of it: return it instead"
+        )
+    if recorder.outer is not None and value.epoch != recorder.epoch:
+        recorder.saved.append((value, value.epoch, value.position, record))
+    if record.signature.operator is BACKWARD:  # it differentiates what stands in the recording
+        count = record.signature.attributes[0]
+        record_tape(record.inputs[:count], record.inputs[2 * count :])
     fresh = append(recorder, record)
     at = fresh[value.index].position
     if value.epoch == recorder.epoch and value.position >= 0:
@@ -414,15 +468,18 @@ def _adopt(recorder: Recorder, value: Value) -> None:
     recorder.results[at] = value
 
 
-def record_tape(roots: Sequence[Value]) -> None:
-    """Make sure that all the roots are differentiated through stands in the pending recording."""
+def record_tape(roots: Sequence[Value], wanted: Sequence[Value]) -> None:
+    """Make sure that all that lies between roots and `wanted` stands in the pending recording."""
     order: list[Value] = []
     seen: set[int] = set()
+    leads = {id(value) for value in wanted}  # values that a wanted one is reached from
     stack: list[tuple[Value, bool]] = [(root, False) for root in roots]
     while stack:
         value, done = stack.pop()
         if done:
-            order.append(value)
+            if any(id(v) in leads for v in value.tape.inputs):
+                leads.add(id(value))
+                order.append(value)
             continue
         if id(value) in seen or value.tape.__class__ is not Record:
             continue
@@ -516,6 +573,13 @@ def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[An
     return signature
 
 
+def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[Any]) -> Signature:
+    """The signature of a call with inputs of these kinds."""
+    key = [operator, attributes, *kinds]
+    found = _signatures.get(tuple(key))
+    return _new_signature(operator, attributes, key) if found is None else found
+
+
 def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception) -> Exception:
     shown = ", ".join(
         repr(k) if isinstance(k, Meta) else getattr(k, "__name__", "None") for k in kinds
@@ -550,6 +614,10 @@ def flush(reason: str) -> None:
     recorder = _local.recorder
     if not recorder.records:
         return
+    if recorder.outer is not None:
+        if reason in (recorder.urgent, "many pending operators"):
+            return  # the outer recording is flushed in its turn
+        raise errors.TransformError(f"nothing can be computed inside vmap ({reason}){_here()}")
     if recorder.owner.failure is not None:  # another thread found that ours failed
         wait()
     statistics.note_flush(reason, len(recorder.records))
@@ -638,6 +706,8 @@ def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
     if not storage.value.ready:
         recorder = _local.recorder
+        if recorder.outer is not None:
+            return _read_outside(recorder, storage)
         if storage.value.epoch != recorder.epoch:
             _enter(recorder, storage.value)
         flush("read")
@@ -667,3 +737,81 @@ def _drop_if_spoilt(recorder: Recorder) -> None:
     results = recorder.results
     launches.restore([(v, v.replaces) for v in results if v.replaces is not None])
     recorder.reset()
+
+
+# --- recordings inside a recording ----------------------------------------------------------------
+
+
+@contextmanager
+def inner() -> Iterator[Recorder]:
+    """A recorder of its own for a function that a transform traces.
+
+    Values from outside become its leaves, known or not; when it ends they are as they were.
+    """
+    before = _local.recorder
+    fresh = Recorder()
+    fresh.grad, fresh.hold, fresh.outer = before.grad, 1, before
+    _local.recorder = fresh
+    try:
+        yield fresh
+    finally:
+        for value, epoch, position, made_by in reversed(fresh.saved):
+            value.epoch, value.position, value.record = epoch, position, made_by
+        _local.recorder = before
+        before.urgent = before.urgent or fresh.urgent
+        if before.hold:
+            before.modules += fresh.modules
+
+
+def _read_outside(recorder: Recorder, storage: Storage) -> np.ndarray:
+    """Read a value inside a traced function: it must not depend on the function's arguments."""
+    with _outside(recorder) as outer:
+        if storage.value.epoch != recorder.epoch:
+            return read(storage)
+        copies: dict[int, Value] = {}  # what the function computed, recorded once more outside
+        stack = [storage.value]
+        while stack:
+            here = stack[-1]
+            if here.record is ARGUMENT:
+                raise errors.TransformError(
+                    "inside vmap a tensor has no single value to read: it stands for one value per "
+                    f"example. Use mg.where or mg.cond instead of `if`{_here()}"
+                )
+            known = here.epoch != recorder.epoch or id(here) in copies
+            inputs = [] if known else here.record.inputs
+            missing = [v for v in inputs if isinstance(v, Value) and id(v) not in copies]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if known:
+                copies.setdefault(id(here), here)
+                continue
+            given = [copies[id(v)] if isinstance(v, Value) else v for v in inputs]
+            made = append(outer, Record(here.record.signature, given, here.record.stop))
+            copies[id(here)] = made[here.index]
+        return read(Storage(copies[id(storage.value)]))
+
+
+@contextmanager
+def _outside(recorder: Recorder) -> Iterator[Recorder]:
+    """Step out of a traced function: values that its recorder took are as the outer knows them."""
+    assert recorder.outer is not None
+    here = [(value, value.epoch, value.position, value.record) for value, *_ in recorder.saved]
+    for value, epoch, position, made_by in reversed(recorder.saved):
+        value.epoch, value.position, value.record = epoch, position, made_by
+    _local.recorder = recorder.outer
+    try:
+        yield recorder.outer
+    finally:
+        _local.recorder = recorder
+        for value, epoch, position, made_by in here:
+            value.epoch, value.position, value.record = epoch, position, made_by
+
+
+def _here() -> str:
+    """The user's line, as the end of a sentence."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""

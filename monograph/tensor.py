@@ -89,6 +89,8 @@ class Tensor:
             old = view.value
             if old.requires_grad and old.tape is None and old.viewed is not None:
                 value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
+            if record.recorder().captured(self._storage.value):
+                return value
             view.value, view.version, view.origin = value, self._storage.version, None
         return view.value
 
@@ -364,6 +366,8 @@ class Tensor:
         """
         storage, recorder = self._storage, record.recorder()
         here, old = self._value(), storage.value
+        if recorder.outer is not None:
+            recorder.check_write(old)
         if here.requires_grad and recorder.grad:
             self._refuse_leaf(here)
         if storage.__class__ is InferenceStorage and not recorder.inference:
@@ -552,7 +556,10 @@ def _copy_of(source: Tensor) -> Tensor:
 
 def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
     made = from_value(concrete(array, meta_of(array.shape, dtypes.from_numpy(array.dtype))), cls)
-    if record.recorder().inference:
+    recorder = record.recorder()
+    if recorder.outer is not None:
+        recorder.own[id(made._storage.value)] = made._storage.value
+    if recorder.inference:
         made._storage = record.inference_storage(made._storage.value)
     if requires_grad:
         made.requires_grad_(True)

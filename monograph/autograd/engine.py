@@ -126,7 +126,8 @@ def record_pass(
     recorder = record.recorder()
     before, recorder.grad = recorder.grad, create
     try:
-        return record.record_call(signature, inputs, needs_grad=create)
+        # Without create_graph the gradient is a constant for later derivatives.
+        return record.record_call(signature, inputs, needs_grad=True)
     finally:
         recorder.grad = before
 
@@ -209,7 +210,7 @@ def backward(
         return
     leaves, pending = _history(values, retain)  # no hooks, no functions: one entry
     if not pending:
-        record.record_tape(values)
+        record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     recorder = record.recorder()
     if recorder.known and not retain:
@@ -219,6 +220,8 @@ def backward(
         tensor = leaf.leaf() if leaf.leaf is not None else None
         if tensor is None:
             continue
+        if recorder.outer is not None:
+            recorder.check_deposit(leaf)
         if tensor._grad is None and not held:
             tensor._grad = from_value(part)
             part.gradient_of = leaf.leaf

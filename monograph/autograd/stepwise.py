@@ -301,6 +301,9 @@ class Pass:
         if id(end) in self.captured:
             self.found[id(end)] = gradient
         elif tensor is not None:
+            recorder = record.recorder()
+            if recorder.outer is not None:
+                recorder.check_deposit(end)
             own = gradient.clone() if id(gradient) in self.shared else gradient
             deposit(tensor, own, self.create)
             for hook in list(tensor._post_hooks.values()) if tensor._post_hooks else ():
@@ -350,7 +353,7 @@ def _restore(tapes: Sequence[Any], results: dict[int, list[Value]]) -> None:
         if tape.signature.operator is BACKWARD:
             count = tape.signature.attributes[0]
             if any(v.epoch != recorder.epoch or v.position < 0 for v in results[id(tape)]):
-                record.record_tape(tape.inputs[:count])
+                record.record_tape(tape.inputs[:count], tape.inputs[2 * count :])
         values += results[id(tape)]
     record.record_values(values)
 

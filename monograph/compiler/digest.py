@@ -10,6 +10,7 @@ holds an object of an unknown kind, there is no name, and the program is not kep
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import inspect
@@ -130,6 +131,11 @@ class Text:
                 self.value(item)
         elif kind in (set, frozenset):
             self.lines.append(f"set {sorted(map(repr, value))}")
+        elif kind is Recording:  # of a function that a transform traced
+            self.recording(value)
+        elif dataclasses.is_dataclass(value) and _is_own(kind.__module__):
+            self._type(kind)
+            self.value([getattr(value, field.name) for field in dataclasses.fields(value)])
         elif kind is slice:
             self.value((value.start, value.stop, value.step))
         elif isinstance(value, enum.Enum):

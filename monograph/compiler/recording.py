@@ -7,6 +7,8 @@ runs the operators' definitions; a backward pass differentiates what has been ex
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +27,7 @@ BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
 # A result that is known already: (what it is computed by, its contents). Derivatives go through
 # the former; what they read of the result is the latter.
 KNOWN = Operator("known", lambda result, contents: result, ())
+_marks = itertools.count(1 << 40)  # of recordings inside others; a recording's own are positions
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,15 @@ def placeholders(kinds: Sequence[Any]) -> list[Node | None]:
 
 @dataclass
 class Expansion:
-    """The graph of a recording while it is being expanded."""
+    """The graph of a recording while it is being expanded.
+
+    A recording inside another is expanded on nodes of the outer graph: `given` stand for its
+    leaves and `numbers` for its slots.
+    """
 
     recording: Recording
+    given: Sequence[Node] | None = None
+    numbers: Sequence[Node] = ()
     results: list[Node] = field(default_factory=list)
     rules: dict[int, Rule] = field(default_factory=dict)
     leaves: list[Node] = field(default_factory=list)
@@ -84,18 +93,23 @@ class Expansion:
 
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
-        for n, leaf in enumerate(self.recording.leaves):
-            self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
         self.marked = _differentiated(self.recording)
+        for n, leaf in enumerate(self.recording.leaves):
+            if self.given is None:
+                self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
+            else:
+                node = self.given[n]
+                self.leaves.append(self._mark(node, -1 - n) if -1 - n in self.marked else node)
         needed = _needed(self.recording)
+        last = _last_backward(self.recording) if self.given is None else math.inf
         with noting(self.rules):
             for number, entry in enumerate(self.recording.entries):
                 found: list[Check] = []
                 with collecting(found):
-                    inputs = self._expand(entry)
+                    inputs = self._expand(entry, entry.stop and number < last)
                 if found and number in needed:
                     self._note(found, number, inputs)
-        wanted = [self.results[position] for position in self.recording.wanted]
+        wanted = [self._place(position) for position in self.recording.wanted]
         return self._with_known(wanted) if self.known else wanted
 
     def _with_known(self, wanted: list[Node]) -> list[Node]:
@@ -121,7 +135,7 @@ class Expansion:
                 self.checks.append(each)
                 self.notes.append(Note(number, each.error, message))
 
-    def _expand(self, entry: Entry) -> list[Node | None]:
+    def _expand(self, entry: Entry, cut: bool) -> list[Node | None]:
         inputs = [self._input(ref) for ref in entry.refs]
         if entry.operator is BACKWARD:
             outputs = self._differentiate(inputs, *entry.attributes)
@@ -133,12 +147,11 @@ class Expansion:
             outputs = [result]
         else:
             outputs = list(entry.operator.expand(inputs, entry.attributes))
-        if entry.stop:
+        if cut:
             outputs = [self._cut(node) for node in outputs]
         for node in outputs:
             if len(self.results) in self.marked:
-                # The number keeps equal leaves apart: each has a derivative of its own.
-                node = make(Map, (node,), node.shape, node.dtype, "mark", len(self.results))
+                node = self._mark(node, len(self.results))
             self.lines.setdefault(node.id, entry.line)
             self.results.append(node)
         return inputs
@@ -148,9 +161,18 @@ class Expansion:
             return None
         if isinstance(ref, type):
             self.next_slot += 1
+            if self.given is not None:
+                return self.numbers[self.next_slot - 1]
             return build.slot(self.next_slot - 1, ref)
-        place: int = ref
-        return self.results[place] if place >= 0 else self.leaves[-place - 1]
+        return self._place(ref)
+
+    def _place(self, position: int) -> Node:
+        return self.results[position] if position >= 0 else self.leaves[-position - 1]
+
+    def _mark(self, node: Node, position: int) -> Node:
+        """What is differentiated for. The number keeps equal nodes apart, also those of others."""
+        number = position if self.given is None else next(_marks)
+        return make(Map, (node,), node.shape, node.dtype, "mark", number)
 
     def _differentiate(self, inputs: Sequence[Node | None], count: int) -> list[Node]:
         roots = [node for node in inputs[:count] if node is not None]
@@ -170,13 +192,18 @@ class Expansion:
         return build.apply("detach", node) if node.dtype.is_floating_point else node
 
 
+def _last_backward(recording: Recording) -> int:
+    """The place of the last backward pass: after it, nothing needs to be cut from derivatives."""
+    places = [n for n, entry in enumerate(recording.entries) if entry.operator is BACKWARD]
+    return places[-1] if places else -1
+
+
 def _differentiated(recording: Recording) -> set[int]:
-    """Positions of results that some backward pass takes derivatives with respect to."""
+    """Positions that some backward pass takes derivatives with respect to."""
     found: set[int] = set()
     for entry in recording.entries:
         if entry.operator is BACKWARD:
-            leaves = entry.refs[2 * entry.attributes[0] :]
-            found.update(ref for ref in leaves if ref >= 0)
+            found.update(entry.refs[2 * entry.attributes[0] :])
     return found
 
 
@@ -186,7 +213,7 @@ def _needed(recording: Recording) -> set[int]:
     for number, entry in enumerate(recording.entries):
         maker += [number] * entry.results
     found: set[int] = set()
-    stack = [maker[position] for position in recording.wanted]
+    stack = [maker[position] for position in recording.wanted if position >= 0]
     while stack:
         number = stack.pop()
         if number not in found:

@@ -33,6 +33,11 @@ def noting(rules: dict[int, Rule]) -> Iterator[None]:
         _noted.rules = before
 
 
+def noted() -> dict[int, Rule] | None:
+    """The table that expansions note derivatives in now, if any."""
+    return getattr(_noted, "rules", None)
+
+
 REQUIRED: Any = object()  # stands where a parameter has no default
 
 
