@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import autograd, nn, optim
+from . import autograd, func, nn, optim
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -14,7 +14,22 @@ from .autograd import (
     set_grad_enabled,
 )
 from .config import config
+from .control import cond, fori_loop, map, scan, while_loop
 from .explain import explain, explain_last
+from .func import (
+    functional_call,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from .func import jacrev as jacobian
 from .ir.dtypes import (
     DType,
     bool_,

@@ -1,6 +1,6 @@
 """Derivatives for users: backward, grad, hooks, custom functions, and the modes."""
 
-from . import graph
+from . import functional, graph
 from .anomaly import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -21,7 +21,8 @@ from .modes import (
 )
 
 __all__ = [
-    "Function", "GradcheckError", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad",
+    "Function", "GradcheckError", "backward", "checkpoint", "detect_anomaly", "enable_grad",
+    "functional", "grad",
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled",

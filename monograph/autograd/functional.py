@@ -1,0 +1,181 @@
+"""Derivatives of a function at a point, with PyTorch's older signatures.
+
+`inputs` is a tensor or a tuple of tensors, and so is what the function returns. Results are cut off
+from the inputs unless `create_graph`. With `strict`, an output that does not depend on an input is
+an error instead of a zero. `vectorize` is accepted; rows are always computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors, tree
+from ..tensor import Tensor
+from . import transforms
+from .transforms import Level
+from .vmap import reached
+
+Function = Callable[..., Any]
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _settled(result: Any, create_graph: bool) -> Any:
+    """The result, cut off unless a graph is asked for."""
+    return result if create_graph else tree.map_leaves(lambda t: t.detach(), result)
+
+
+def _same_form(parts: tuple[Any, ...], given: Any) -> Any:
+    """A tuple, or its one entry where a single tensor was given."""
+    return parts if isinstance(given, (tuple, list)) else parts[0]
+
+
+def _check_strict(func: Function, inputs: Any, strict: bool) -> None:
+    """With strict, every output must depend on every input."""
+    if not strict:
+        return
+    level = Level("strict", func, False, _listed(inputs))
+    values = [t._value() for t in level.fresh]
+    for k, y in enumerate(level.outputs):
+        used = {id(value) for value in reached([y._value()])}
+        for n, value in enumerate(values):
+            if id(value) not in used:
+                raise errors.GradientError(
+                    f"output {k} of the function does not depend on input {n}, "
+                    "which strict=True does not allow"
+                )
+
+
+def _scalar_only(output: Any, name: str) -> None:
+    if not isinstance(output, Tensor) or output.numel() != 1:
+        raise errors.GradientError(f"{name}: the function must return one number")
+
+
+def jacobian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """All derivatives of every output by every input, at the inputs.
+
+    >>> import monograph as mg
+    >>> mg.autograd.functional.jacobian(lambda x: x * x, mg.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise errors.OperandError(f"jacobian: strategy {strategy!r} is not known")
+    _check_strict(func, inputs, strict)
+    transform = transforms.jacrev if strategy == "reverse-mode" else transforms.jacfwd
+    primals = _listed(inputs)
+    argnums = tuple(range(len(primals))) if isinstance(inputs, (tuple, list)) else 0
+    return _settled(transform(func, argnums)(*primals), create_graph)
+
+
+def hessian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a function with one number as its result.
+
+    >>> import monograph as mg
+    >>> mg.autograd.functional.hessian(lambda x: (x ** 3).sum(), mg.tensor([1.0])).tolist()
+    [[6.0]]
+    """
+    _check_strict(func, inputs, strict)
+
+    def scalar(*given: Any) -> Any:
+        output = func(*given)
+        _scalar_only(output, "hessian")
+        return output.reshape(())
+
+    primals = _listed(inputs)
+    argnums = tuple(range(len(primals))) if isinstance(inputs, (tuple, list)) else 0
+    outer = transforms.jacrev if outer_jacobian_strategy == "reverse-mode" else transforms.jacfwd
+    second = outer(transforms.jacrev(scalar, argnums), argnums)
+    return _settled(second(*primals), create_graph)
+
+
+def _one(v: Any, output: Any, name: str) -> Any:
+    """The given v, or one for a result of one number."""
+    if v is not None:
+        return v
+    _scalar_only(output, f"{name} without v")
+    from ..ops.creation import ones_like
+
+    return ones_like(output)
+
+
+def vjp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(the output, vᵀ · its derivatives by the inputs)."""
+    _check_strict(func, inputs, strict)
+    output, pull = transforms.vjp(func, *_listed(inputs))
+    parts = pull(_one(v, output, "vjp"))
+    return _settled((output, _same_form(parts, inputs)), create_graph)
+
+
+def jvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(the output, its derivatives by the inputs · v)."""
+    _check_strict(func, inputs, strict)
+    primals = _listed(inputs)
+    tangents = _listed(_one(v, primals[0] if len(primals) == 1 else None, "jvp"))
+    return _settled(transforms.jvp(func, primals, tangents), create_graph)
+
+
+def vhp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(the output, vᵀ · its second derivatives): reverse over reverse."""
+    _check_strict(func, inputs, strict)
+    primals = _listed(inputs)
+    argnums = tuple(range(len(primals)))
+
+    def slopes(*given: Any) -> Any:
+        value, parts = transforms.value_and_grad(_as_scalar(func, "vhp"), argnums)(*given)
+        return parts, value
+
+    _, pull, output = transforms.vjp(slopes, *primals, has_aux=True)
+    given = _listed(_one(v, primals[0] if len(primals) == 1 else None, "vhp"))
+    return _settled((output, _same_form(pull(given), inputs)), create_graph)
+
+
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(the output, its second derivatives · v): forward over reverse."""
+    _check_strict(func, inputs, strict)
+    primals = _listed(inputs)
+    argnums = tuple(range(len(primals)))
+
+    def slopes(*given: Any) -> Any:
+        value, parts = transforms.value_and_grad(_as_scalar(func, "hvp"), argnums)(*given)
+        return parts, value
+
+    given = _listed(_one(v, primals[0] if len(primals) == 1 else None, "hvp"))
+    _, parts, output = transforms.jvp(slopes, primals, given, has_aux=True)
+    return _settled((output, _same_form(parts, inputs)), create_graph)
+
+
+def _as_scalar(func: Function, name: str) -> Function:
+    def scalar(*given: Any) -> Any:
+        output = func(*given)
+        _scalar_only(output, name)
+        return output.reshape(())
+
+    return scalar
+
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -1,0 +1,199 @@
+"""Control flow as functions: cond, while_loop, scan, fori_loop, map.
+
+Plain Python loops and `if` work too; these say what a loop is, so that it can be mapped,
+differentiated and later compiled as one. For now a scan is recorded turn by turn, while_loop reads
+its condition before each turn, and cond reads its predicate, unless it stands inside a trace
+(`mg.jit`) or a mapped function: then both branches are computed and the results selected. All
+derivatives are those of the unrolled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import errors, record, tree
+from .ops.creation import zeros
+from .ops.math import where
+from .ops.views import stack
+from .tensor import Tensor, tensor
+
+Function = Callable[..., Any]
+
+
+def _tensors(given: Any) -> Any:
+    """The tree with numbers made tensors, so that a carry has one kind throughout."""
+    return tree.map_leaves(lambda x: x if isinstance(x, Tensor) else tensor(x), given)
+
+
+def _call(function: Function, operands: Any) -> Any:
+    return function(*operands) if isinstance(operands, tuple) else function(operands)
+
+
+def _kinds(given: Any) -> Any:
+    leaves, structure = tree.flatten(given)
+    return structure, [leaf._value().meta for leaf in leaves]
+
+
+def _check_same(what: str, before: Any, after: Any) -> None:
+    """Refuse trees that differ in structure, shapes or dtypes."""
+    old_structure, old = _kinds(before)
+    new_structure, new = _kinds(after)
+    if old_structure != new_structure:
+        raise errors.StructureError(f"{what}: {old_structure!r} became {new_structure!r}")
+    for a, b in zip(old, new, strict=True):
+        if a is not b:
+            raise errors.StructureError(f"{what}: {a} became {b}")
+
+
+def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
+    """What `true_fn` gives for the operands if `pred` holds, else what `false_fn` gives.
+
+    A tuple of operands becomes the arguments. Inside `mg.jit` and `mg.vmap` a tensor decides by
+    selection: both functions are computed and must return the same shapes and dtypes.
+
+    >>> import monograph as mg
+    >>> x = mg.tensor(-2.0)
+    >>> mg.cond(x > 0, lambda x: x, lambda x: -x, (x,)).item()
+    2.0
+    """
+    if not isinstance(pred, Tensor):
+        return _call(true_fn if pred else false_fn, operands)
+    if pred.numel() != 1:
+        raise errors.OperandError(
+            f"cond: the predicate must have one element, got {list(pred.shape)}"
+        )
+    if not record.recorder().hold:
+        return _call(true_fn if bool(pred) else false_fn, operands)
+    holds = _call(true_fn, operands), _call(false_fn, operands)
+    yes, no = (_tensors(result) for result in holds)
+    _check_same("cond: the branches return different things", yes, no)
+    return _select(pred, yes, no)
+
+
+def while_loop(cond_fn: Function, body_fn: Function, carried: Any) -> Any:
+    """Apply `body_fn` to what is carried as long as `cond_fn` of it holds.
+
+    A tuple that is carried becomes the arguments of both. The body returns what it was given, in
+    the same structure, shapes and dtypes. Inside `mg.vmap` the loop goes on until no example needs
+    another turn.
+
+    >>> import monograph as mg
+    >>> mg.while_loop(lambda x: x < 10, lambda x: x * 2, mg.tensor(3)).item()
+    12
+    """
+    from .autograd.vmap import depends_on_examples, holds_for_any
+
+    carried = _tensors(carried)
+    while True:
+        goes_on = _call(cond_fn, carried)
+        if not (isinstance(goes_on, Tensor) and depends_on_examples(goes_on)):
+            if not bool(goes_on):
+                return carried
+            carried = _next("while_loop", carried, _call(body_fn, carried))
+        elif holds_for_any(goes_on):
+            # Examples that are done keep what they have.
+            after = _next("while_loop", carried, _call(body_fn, carried))
+            carried = _select(goes_on, after, carried)
+        else:
+            return carried
+
+
+def _select(pred: Tensor, yes: Any, no: Any) -> Any:
+    decided = pred.bool().reshape(())
+    return tree.map_leaves(lambda a, b: where(decided, a, b), yes, no)
+
+
+def _next(name: str, before: Any, after: Any) -> Any:
+    after = _tensors(after)
+    _check_same(
+        f"{name}: what is carried must keep its structure, shapes and dtypes", before, after
+    )
+    return after
+
+
+def scan(
+    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+) -> tuple[Any, Any]:
+    """Carry a state along the first axis of `xs`: carry, y = f(carry, x) for each x.
+
+    Returns the last carry and the y's, stacked. `xs` may be a tree, or None with a `length`;
+    `reverse` goes from the last x to the first.
+
+    >>> import monograph as mg
+    >>> add = lambda carry, x: (carry + x, carry + x)
+    >>> total, sums = mg.scan(add, mg.tensor(0.0), mg.tensor([1.0, 2.0, 3.0]))
+    >>> total.item(), sums.tolist()
+    (6.0, [1.0, 3.0, 6.0])
+    """
+    leaves, structure = tree.flatten(xs)
+    count = _length(leaves, length)
+    carry = _tensors(init)
+    collected: list[list[Tensor]] = []
+    kind: tree.Structure | None = None
+    for n in reversed(range(count)) if reverse else range(count):
+        carry, y = _turn(f, carry, tree.unflatten(structure, [leaf[n] for leaf in leaves]))
+        parts, kind = tree.flatten(y)
+        collected.append(parts)
+    if kind is None:
+        return carry, _no_results(f, carry, leaves, structure)
+    if reverse:
+        collected.reverse()
+    return carry, tree.unflatten(kind, [stack(list(group)) for group in zip(*collected)])
+
+
+def _turn(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
+    result = f(carry, x)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise errors.StructureError(
+            f"scan: the function returns (carry, y), got {type(result).__name__}"
+        )
+    return _next("scan", carry, result[0]), _tensors(result[1])
+
+
+def _length(leaves: list[Any], length: int | None) -> int:
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor) or not leaf.ndim:
+            raise errors.OperandError("scan: xs must be tensors with at least one axis")
+    counts = {leaf.shape[0] for leaf in leaves} | ({length} if length is not None else set())
+    if len(counts) != 1:
+        found = ", ".join([str(n) for n in sorted(counts)]) or "neither xs nor length"
+        raise errors.OperandError(f"scan: the number of turns is not one: got {found}")
+    return int(counts.pop())
+
+
+def _no_results(f: Function, carry: Any, leaves: list[Tensor], structure: tree.Structure) -> Any:
+    """The stacked results of no turn: a turn is traced for their shapes."""
+    from .autograd.vmap import placeholder
+
+    with record.inner() as recorder:
+        given = [placeholder(recorder, tuple(x.shape[1:]), x.dtype) for x in leaves]
+        _, y = _turn(f, carry, tree.unflatten(structure, given))
+        parts, kind = tree.flatten(y)
+        shapes = [(tuple(t.shape), t.dtype) for t in parts]
+    return tree.unflatten(kind, [zeros(0, *shape, dtype=dtype) for shape, dtype in shapes])
+
+
+def fori_loop(lower: int, upper: int, body_fn: Function, init: Any) -> Any:
+    """Apply `body_fn(i, carry)` for i from lower to upper - 1.
+
+    >>> import monograph as mg
+    >>> mg.fori_loop(0, 4, lambda i, x: x + i, mg.tensor(0)).item()
+    6
+    """
+    carry = _tensors(init)
+    for n in range(int(lower), int(upper)):
+        carry = _next("fori_loop", carry, body_fn(n, carry))
+    return carry
+
+
+def map(f: Function, xs: Any) -> Any:
+    """f of each x along the first axis, one after the other, and the results stacked.
+
+    `mg.vmap` does all at once.
+
+    >>> import monograph as mg
+    >>> mg.map(lambda x: x * x, mg.tensor([1.0, 2.0])).tolist()
+    [1.0, 4.0]
+    """
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]
