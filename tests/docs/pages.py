@@ -9,6 +9,7 @@ import contextlib
 import doctest
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -41,7 +42,9 @@ def renumbered(text):
 def check(page):
     """Run the page in a process of its own, and compare what it prints."""
     command = [sys.executable, __file__, str(page)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # The package beside this page, not one that happens to be installed.
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     checker = doctest.OutputChecker()
