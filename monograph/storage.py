@@ -39,7 +39,7 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
         found = Meta()
         found.shape = shape
         found.dtype = dtype
-        found.smooth = dtype.is_floating_point
+        found.smooth = dtype.is_smooth
         found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
         _metas[shape, dtype] = found
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, index, native, native_linalg, native_order, scalar
+from .convert import convert, widened
 from .dtypes import DType, Kind
 from .index import Condition, Expr, Guard, Index
 from .node import (
@@ -36,6 +37,7 @@ from .node import (
     coordinates,
     make,
 )
+from .parts import PARTS
 
 LIBRARIES = (native_linalg, native_order)  # imported for the functions that they register
 
@@ -47,18 +49,25 @@ def buffer(number: int, shape: Shape, dtype: DType) -> Node:
     return make(Buffer, (), shape, dtype, number)
 
 
-_SLOT_DTYPE = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
+SLOT_DTYPE = {
+    complex: dtypes.complex128, float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_
+}  # fmt: skip
 
 
 def slot(number: int, number_type: type) -> Node:
-    """A Python number that is filled in at each run."""
-    return make(Slot, (), (), _SLOT_DTYPE[number_type], number, number_type)
+    """A Python number that is filled in at each run; a complex one fills two places."""
+    return make(Slot, (), (), SLOT_DTYPE[number_type], number, number_type)
+
+
+def exact(value: Number, dtype: DType) -> Number:
+    """The Python number that `value` is once it is rounded to dtype."""
+    item: Number = convert(np.asarray(value), dtype).item()
+    return item
 
 
 def const(value: Number, dtype: DType) -> Node:
     """A number known now, of shape ()."""
-    exact = dtype.numpy.type(value).item()
-    return make(Const, (), (), dtype, exact)
+    return make(Const, (), (), dtype, exact(value, dtype))
 
 
 def full(shape: Shape, value: Number, dtype: DType) -> Node:
@@ -91,7 +100,9 @@ def apply(function: str, *operands: Node, dtype: DType | None = None) -> Node:
     """Map of a scalar function over operands of one shape and (but for select, cast) dtype."""
     entry = scalar.TABLE[function]
     if dtype is None:
-        dtype = dtypes.bool_ if entry.result == "bool" else operands[-1].dtype
+        dtype = result_dtype(entry, operands[-1].dtype)
+    if operands[-1].dtype.is_complex and function != "cast" and function not in PARTS:
+        raise NotImplementedError(f"{function} is not defined for complex numbers")
     simpler = _simpler_map(function, operands, dtype)
     if simpler is not None:
         return simpler
@@ -101,6 +112,15 @@ def apply(function: str, *operands: Node, dtype: DType | None = None) -> Node:
     if entry.commutative and _rank(operands[0]) > _rank(operands[1]):
         operands = (operands[1], operands[0])
     return make(Map, operands, operands[0].shape, dtype, function)
+
+
+def result_dtype(entry: scalar.Scalar, operand: DType) -> DType:
+    """The dtype that a scalar function gives for an operand of that dtype."""
+    if entry.result == "bool":
+        return dtypes.bool_
+    if entry.result == "real":
+        return operand.to_real()
+    return operand.to_complex() if entry.result == "complex" else operand
 
 
 def _rank(node: Node) -> tuple[bool, int]:
@@ -114,15 +134,18 @@ def _fold(entry: scalar.Scalar, operands: Sequence[Node], dtype: DType) -> Node 
         value = constant_value(node)
         if value is None:
             return None
-        values.append(np.asarray(value, node.dtype.numpy))
+        values.append(widened(np.asarray(value, node.dtype.numpy)))
     if entry.name == "bitcast":
         return None
     with np.errstate(all="ignore"):
-        result = np.asarray(entry.numpy(*values)).astype(dtype.numpy)
+        result = convert(entry.numpy(*values), dtype)
     return full(operands[0].shape, result.item(), dtype)
 
 
 def _same_number(a: Number, b: Number) -> bool:
+    if isinstance(a, complex) or isinstance(b, complex):
+        a, b = complex(a), complex(b)
+        return _same_number(a.real, b.real) and _same_number(a.imag, b.imag)
     return a == b and math.copysign(1, a) == math.copysign(1, b)
 
 
@@ -131,6 +154,8 @@ def _simpler_map(function: str, operands: Sequence[Node], dtype: DType) -> Node 
     first = operands[0]
     if function in ("cast", "bitcast"):
         return first if first.dtype is dtype else None
+    if function in ("real", "imag", "conj"):
+        return _simpler_part(function, first)
     if function == "mul":
         for value, other in ((first, operands[1]), (operands[1], first)):
             known = constant_value(value)
@@ -141,7 +166,9 @@ def _simpler_map(function: str, operands: Sequence[Node], dtype: DType) -> Node 
     elif function in ("sub", "div", "add"):
         known = constant_value(operands[1])
         # x - 0.0 and x + -0.0 are x for every x; x + 0.0 and x - -0.0 are not, at x = -0.0.
-        unit = {"div": 1, "sub": 0, "add": -0.0 if dtype.kind is Kind.FLOAT else 0}[function]
+        zero: Number = -0.0 if dtype.kind is Kind.FLOAT else 0
+        zero = complex(-0.0, -0.0) if dtype.is_complex else zero
+        unit = {"div": 1, "sub": 0, "add": zero}[function]
         if known is not None and _same_number(known, unit):
             return first
     elif function == "neg" and isinstance(first, Map) and first.function == "neg":
@@ -152,6 +179,18 @@ def _simpler_map(function: str, operands: Sequence[Node], dtype: DType) -> Node 
             return operands[1] if known else operands[2]
         if operands[1] is operands[2]:
             return operands[1]
+    return None
+
+
+def _simpler_part(function: str, z: Node) -> Node | None:
+    """A part of a number whose parts are known."""
+    if not z.dtype.is_complex:
+        return full(z.shape, 0, z.dtype) if function == "imag" else z
+    if function == "conj":
+        inverse = isinstance(z, Map) and z.function == "conj"
+        return z.inputs[0] if inverse else None
+    if isinstance(z, Map) and z.function == "complex":
+        return z.inputs[function == "imag"]
     return None
 
 
@@ -175,8 +214,8 @@ def common_dtype(operands: Iterable[Node | Number]) -> DType:
             kinds.append(type(operand))
     arrays, zero_d = ranked
     result = arrays or zero_d
-    if arrays is not None and zero_d is not None and zero_d.kind > arrays.kind:
-        result = dtypes.promote(arrays, zero_d)
+    if arrays is not None and zero_d is not None:
+        result = dtypes.promote_weak(arrays, zero_d)
     for kind in kinds:
         if result is None:
             result = dtypes.of_number(kind)
@@ -336,6 +375,7 @@ IDENTITY: dict[str, Callable[[DType], Number]] = {
 
 def lowest(dtype: DType) -> Number:
     """The value that no value of the dtype is below."""
+    _require_order(dtype)
     if dtype.kind is Kind.FLOAT:
         return float("-inf")
     return False if dtype.kind is Kind.BOOL else int(np.iinfo(dtype.numpy).min)
@@ -343,13 +383,21 @@ def lowest(dtype: DType) -> Number:
 
 def highest(dtype: DType) -> Number:
     """The value that no value of the dtype is above."""
+    _require_order(dtype)
     if dtype.kind is Kind.FLOAT:
         return float("inf")
     return True if dtype.kind is Kind.BOOL else int(np.iinfo(dtype.numpy).max)
 
 
+def _require_order(dtype: DType) -> None:
+    if dtype.is_complex:
+        raise NotImplementedError("complex numbers have no order: there is no largest or smallest")
+
+
 def reduce(combine: str, a: Node, axes: Sequence[int], keepdim: bool = False) -> Node:
     """⊕ over the axes; with keepdim they stay with size 1."""
+    if combine in ("max", "min", "argmax", "argmin"):
+        _require_order(a.dtype)
     gone = tuple(sorted({k % a.ndim for k in axes})) if axes else ()
     unit = [k for k in gone if a.shape[k] == 1]
     if unit and not combine.startswith("arg"):
@@ -438,6 +486,11 @@ class _Functions:
     cast = staticmethod(cast)
     select = staticmethod(select)
 
+    @staticmethod
+    def conj(x: Node) -> Node:
+        """The complex conjugate; a real number is its own."""
+        return apply("conj", x) if x.dtype.is_complex else x
+
     def __getattr__(self, name: str) -> Callable[..., Node]:
         if name not in scalar.TABLE:
             raise AttributeError(f"there is no scalar function {name!r}")
@@ -454,8 +507,8 @@ functions = _Functions()
 
 def _true_divide(a: Node | Number, b: Node | Number) -> Node:
     common = common_dtype([a, b])
-    if common.kind is not Kind.FLOAT:
-        common = dtypes.float32
+    if not common.is_smooth:
+        common = dtypes.get_default_dtype()
     return elementwise("div", a, b, dtype=common)
 
 

@@ -65,7 +65,7 @@ def _lies_within(node: Node, low: int, high: int) -> bool:
     """Whether all elements are known to lie between two numbers, without looking at data."""
     while True:
         if isinstance(node, Const):
-            return low <= node.value <= high
+            return low <= node.value.real <= high
         if isinstance(node, Coordinate):
             return low <= 0 and node.shape[node.axis] - 1 <= high
         if isinstance(node, Reduce) and node.combine.startswith("arg"):

@@ -1,14 +1,17 @@
 """The element types, and the rules by which two of them become one.
 
-A `DType` is a name, its NumPy twin and a kind ("bool", "int", "float"). Promotion follows PyTorch:
-kinds are ordered, a tensor beats a Python number of the same kind, and a number only raises the
-kind. Everything that asks "which dtype comes out?" asks here.
+A `DType` is a name, a kind ("bool", "int", "float", "complex") and its NumPy twin. Promotion
+follows PyTorch: kinds are ordered, a tensor beats a Python number of the same kind, and a number
+only raises the kind. Everything that asks "which dtype comes out?" asks here.
+
+NumPy has no bfloat16: its twin comes from `ml_dtypes`, imported when it is first asked for.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +22,7 @@ class Kind(enum.IntEnum):
     BOOL = 0
     INT = 1
     FLOAT = 2
+    COMPLEX = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,37 +31,83 @@ class DType:
 
     name: str
     kind: Kind
-    numpy: np.dtype
     itemsize: int
     signed: bool = True
 
     def __repr__(self) -> str:
         return f"monograph.{self.name}"
 
-    def __reduce__(self) -> str:
-        return self.name
+    def __reduce__(self) -> tuple[object, ...]:
+        return _by_name, (self.name,)
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        """The NumPy dtype of the same elements."""
+        if self.name == "bfloat16":
+            import ml_dtypes
+
+            twin: np.dtype = np.dtype(ml_dtypes.bfloat16)
+            return twin
+        return np.dtype(self.name)
 
     @property
     def is_floating_point(self) -> bool:
         return self.kind is Kind.FLOAT
 
+    @property
+    def is_complex(self) -> bool:
+        return self.kind is Kind.COMPLEX
 
-def _make(name: str, kind: Kind, signed: bool = True) -> DType:
-    twin = np.dtype(name)
-    return DType(name, kind, twin, twin.itemsize, signed)
+    @property
+    def is_signed(self) -> bool:
+        return self.signed
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether derivatives can be taken by values of this dtype."""
+        return self.kind >= Kind.FLOAT
+
+    @property
+    def is_half(self) -> bool:
+        """Whether values have 16 bits in memory and are computed with in float32."""
+        return self.kind is Kind.FLOAT and self.itemsize == 2
+
+    def to_real(self) -> DType:
+        """The dtype of the parts of a complex number; other dtypes are their own.
+
+        >>> complex64.to_real()
+        monograph.float32
+        """
+        return _PARTS.get(self, self)
+
+    def to_complex(self) -> DType:
+        """The complex dtype whose parts are at least as precise.
+
+        >>> float64.to_complex()
+        monograph.complex128
+        """
+        return complex128 if self in (float64, complex128) else complex64
 
 
-bool_ = DType("bool", Kind.BOOL, np.dtype(np.bool_), 1, False)
-uint8 = _make("uint8", Kind.INT, signed=False)
-int8 = _make("int8", Kind.INT)
-int16 = _make("int16", Kind.INT)
-int32 = _make("int32", Kind.INT)
-int64 = _make("int64", Kind.INT)
-uint32 = _make("uint32", Kind.INT, signed=False)
-uint64 = _make("uint64", Kind.INT, signed=False)
-float16 = _make("float16", Kind.FLOAT)
-float32 = _make("float32", Kind.FLOAT)
-float64 = _make("float64", Kind.FLOAT)
+def _by_name(name: str) -> DType:
+    return BY_NAME[name]
+
+
+bool_ = DType("bool", Kind.BOOL, 1, False)
+uint8 = DType("uint8", Kind.INT, 1, False)
+int8 = DType("int8", Kind.INT, 1)
+int16 = DType("int16", Kind.INT, 2)
+int32 = DType("int32", Kind.INT, 4)
+int64 = DType("int64", Kind.INT, 8)
+uint16 = DType("uint16", Kind.INT, 2, False)
+uint32 = DType("uint32", Kind.INT, 4, False)
+uint64 = DType("uint64", Kind.INT, 8, False)
+float16 = DType("float16", Kind.FLOAT, 2)
+bfloat16 = DType("bfloat16", Kind.FLOAT, 2)
+float32 = DType("float32", Kind.FLOAT, 4)
+float64 = DType("float64", Kind.FLOAT, 8)
+complex64 = DType("complex64", Kind.COMPLEX, 8)
+complex128 = DType("complex128", Kind.COMPLEX, 16)
 
 ALL: tuple[DType, ...] = (
     bool_,
@@ -66,14 +116,24 @@ ALL: tuple[DType, ...] = (
     int16,
     int32,
     int64,
+    uint16,
     uint32,
     uint64,
     float16,
+    bfloat16,
     float32,
     float64,
+    complex64,
+    complex128,
 )
 BY_NAME: dict[str, DType] = {d.name: d for d in ALL}
-_BY_NUMPY: dict[np.dtype, DType] = {d.numpy: d for d in ALL}
+# PyTorch's other names for some of them.
+ALIASES: dict[str, DType] = {
+    "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
+    "double": float64, "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+_PARTS = {complex64: float32, complex128: float64}
+_BY_NUMPY: dict[np.dtype, DType] = {}
 _SIGNED_BY_SIZE = {1: int8, 2: int16, 4: int32, 8: int64}
 
 
@@ -84,11 +144,20 @@ def from_numpy(dtype: object) -> DType:
     monograph.float32
     """
     twin = np.dtype(dtype)  # type: ignore[call-overload]
-    found = _BY_NUMPY.get(twin.newbyteorder("="))
+    found = _BY_NUMPY.get(twin) or BY_NAME.get(twin.name)
     if found is None:
         names = ", ".join(d.name for d in ALL)
         raise TypeError(f"monograph has no dtype for NumPy's {twin}; it has {names}")
+    _BY_NUMPY[twin] = found
     return found
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype in which many values of `dtype` are added up: float32 for the 16-bit floats."""
+    return float32 if dtype.is_half else dtype
+
+
+# --- promotion ------------------------------------------------------------------------------------
 
 
 def _promote_ints(a: DType, b: DType) -> DType:
@@ -105,17 +174,27 @@ def promote(a: DType, b: DType) -> DType:
 
     >>> promote(int64, float32)
     monograph.float32
+    >>> promote(float16, bfloat16)
+    monograph.float32
     """
     if a is b:
         return a
     if a.kind is not b.kind:
-        return a if a.kind > b.kind else b
+        higher, lower = (a, b) if a.kind > b.kind else (b, a)
+        return raised(higher, lower) if higher.is_complex else higher
     if a.kind is Kind.INT:
         return _promote_ints(a, b)
-    return a if a.itemsize >= b.itemsize else b
+    if a.itemsize == b.itemsize:  # the two floats of 16 bits
+        return float32
+    return a if a.itemsize > b.itemsize else b
 
 
-_NUMBER_KIND = {bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT}
+def raised(higher: DType, lower: DType) -> DType:
+    """A complex dtype that also holds the parts of a lower kind."""
+    return complex128 if lower is float64 else higher
+
+
+_NUMBER_KIND = {bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT, complex: Kind.COMPLEX}
 
 
 def promote_number(a: DType, number: type) -> DType:
@@ -123,20 +202,41 @@ def promote_number(a: DType, number: type) -> DType:
 
     >>> promote_number(int64, float)
     monograph.float32
+    >>> promote_number(float64, complex)
+    monograph.complex128
     """
-    kind = _kind_of(number)
-    if kind <= a.kind:
+    return promote_weak(a, of_number(number))
+
+
+def promote_weak(a: DType, weak: DType) -> DType:
+    """The dtype of arrays of dtype a with something that only raises the kind.
+
+    That is a Python number, or a tensor without axes among tensors with axes.
+    """
+    if weak.kind <= a.kind:
         return a
-    return of_number(number)
+    if a.is_floating_point:
+        return a.to_complex()
+    return promote(a, weak)
+
+
+_default = float32
+
+
+def get_default_dtype() -> DType:
+    """The dtype of Python's floats: float32 unless `set_default_dtype` changed it."""
+    return _default
+
+
+def use_default_dtype(dtype: DType) -> None:
+    """Change the dtype of Python's floats, for definitions expanded from now on."""
+    global _default
+    _default = dtype
 
 
 def of_number(number: type) -> DType:
-    """The dtype that a lone Python number has: bool, int64, or float32."""
-    return (bool_, int64, float32)[_kind_of(number)]
-
-
-def _kind_of(number: type) -> Kind:
-    found = _NUMBER_KIND.get(number)
-    if found is None:
+    """The dtype that a lone Python number has: bool, int64, or the default float or complex."""
+    kind = _NUMBER_KIND.get(number)
+    if kind is None:
         raise TypeError(f"expected a tensor or a number, got {number.__name__}")
-    return found
+    return (bool_, int64, _default, _default.to_complex())[kind]

@@ -125,6 +125,20 @@ _POW_EXP2 = (
 )
 
 
+# atan(r) / r in powers of r², for |r| up to tan(π / 8): relative error below 1e-13.
+_ATAN = (
+    0.9999999999999745,
+    -0.33333333330872766,
+    0.19999999613416689,
+    -0.14285690821155164,
+    0.11110394133562497,
+    -0.090785049608994,
+    0.07564480699632772,
+    -0.058772924879348924,
+    0.03070305354013838,
+)
+
+
 def _in_float32(definition: Definition) -> Definition:
     """Compute in float32, but leave float64 to the machine's mathematical library."""
 
@@ -396,3 +410,27 @@ def pow(h: Any, a: Any, b: Any) -> Any:
     result = h.copysign(result, h.select(odd, a, f(1.0)))
     finite_negative = h.and_(h.lt(a, f(0.0)), h.gt(a, f(-_INF)))
     return h.select(h.and_(finite_negative, h.not_(integer)), f(_NAN), result)
+
+
+@_in_float32
+def atan2(h: Any, y: Any, x: Any) -> Any:
+    """The angle of the point (x, y), in float64, rounded once; zeros and infinities as in C.
+
+    The smaller coordinate over the larger is an angle up to π/4, which is turned by π/8 where it is
+    above that. Error: 0.51 ulp (samples).
+    """
+    f = _constants(h, float64)
+    wide_y, wide_x = h.cast(h.abs(y), float64), h.cast(h.abs(x), float64)
+    steep = h.gt(wide_y, wide_x)
+    small, large = h.select(steep, wide_x, wide_y), h.select(steep, wide_y, wide_x)
+    ratio = h.div(small, h.select(h.eq(large, f(0.0)), f(1.0), large))
+    ratio = h.select(h.eq(small, f(_INF)), f(1.0), ratio)
+    turned = h.gt(ratio, f(math.tan(math.pi / 8)))
+    r = h.select(turned, h.div(h.sub(ratio, f(1.0)), h.add(ratio, f(1.0))), ratio)
+    angle = h.mul(r, _polynomial(h, h.mul(r, r), _ATAN))
+    angle = h.select(turned, h.add(angle, f(math.pi / 4)), angle)
+    angle = h.select(steep, h.sub(f(math.pi / 2), angle), angle)
+    back = h.lt(h.copysign(h.const(1.0, float32), x), h.const(0.0, float32))  # -0.0 too
+    angle = h.select(back, h.sub(f(math.pi), angle), angle)
+    result = h.copysign(h.cast(angle, float32), y)
+    return h.select(h.or_(h.ne(x, x), h.ne(y, y)), h.const(_NAN, float32), result)

@@ -19,7 +19,7 @@ from .dtypes import DType, bool_, int64, uint32
 from .index import Expr, Guard, Var
 
 Shape = tuple[int, ...]
-Number = bool | int | float
+Number = bool | int | float | complex
 
 
 class Node:
@@ -251,7 +251,7 @@ def make(
 def _hashable(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
     # 1, 1.0 and True are equal in Python, and 0.0 equals -0.0; a graph must tell them apart.
     return tuple(
-        [(type(a), repr(a)) if isinstance(a, (float, int, bool)) else a for a in attributes]
+        [(type(a), repr(a)) if isinstance(a, (complex, float, int)) else a for a in attributes]
     )
 
 

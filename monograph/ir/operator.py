@@ -15,11 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from . import build
+from .dtypes import float32
 from .node import Node, Slot
 
 # A derivative of one expansion: its input nodes, and from a cotangent to theirs.
 Rule = tuple[tuple[Node, ...], Callable[[Node], tuple[Node | None, ...]]]
 _noted = threading.local()
+
+
+def _is_half(x: Any) -> bool:
+    return isinstance(x, Node) and x.dtype.is_half
 
 
 @contextmanager
@@ -61,12 +67,15 @@ class Operator:
     derivative: Callable[..., Sequence[Node | None]] | None = None
     view: bool = False  # the result shares the first input's storage
     smooth: bool = True  # derivatives pass through it
+    widen: bool = True  # 16-bit floats are computed with in float32, and the results rounded
     # What PyTorch's derivative reads, where this one's reads something else: by the name of each
     # input the names of the inputs it reads, and "result". May be a function of the inputs' kinds.
     saves: Any = None
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
         """The nodes that this operator means for these input nodes and attributes."""
+        if self.widen and not self.view and any(_is_half(x) for x in inputs):
+            return self._expand_wide(inputs, attributes)
         arguments = self.arguments(inputs, attributes)
         result = self._define(arguments)
         if isinstance(result, tuple):
@@ -79,6 +88,14 @@ class Operator:
     def _define(self, arguments: list[Any]) -> Any:
         named = {p.name: a for p, a in zip(self.parameters, arguments, strict=True) if p.by_keyword}
         return self.definition(*arguments[: len(arguments) - len(named)], **named)
+
+    def _expand_wide(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
+        """The definition on float32, its results in the dtypes that it has for 16-bit floats."""
+        plain = self._define(self.arguments(inputs, attributes))
+        wanted = plain if isinstance(plain, tuple) else (plain,)
+        wide = [build.cast(x, float32) if _is_half(x) else x for x in inputs]
+        made = self.expand(wide, attributes)
+        return tuple([build.cast(y, p.dtype) for y, p in zip(made, wanted, strict=True)])
 
     def _note(
         self, rules: dict[int, Rule], output: Node, inputs: Sequence[Any], arguments: list[Any]

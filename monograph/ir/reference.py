@@ -3,7 +3,8 @@
 `run(outputs, buffers, slots)` walks the graph once in topological order. Each kind of node has one
 small function from the values of its inputs to its own value, found in `MEANING`. Clarity comes
 before speed, with one exception: affine maps are read and written through strided views, so that a
-convolution costs a matrix product and not a table of indices. float16 accumulates in float32.
+convolution costs a matrix product and not a table of indices. Every Map is rounded to its dtype:
+16-bit floats are widened to float32, computed with, and rounded; they accumulate in float32.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from . import build, index, native, scalar
-from .dtypes import DType, float16, float32, uint64
+from .convert import convert, widened
+from .dtypes import DType, accumulator, uint64
 from .index import Expr, Guard, Var
 from .node import (
     Buffer,
@@ -59,7 +61,7 @@ def run(
             if isinstance(node, Buffer):
                 value = _buffer(node, buffers)
             elif isinstance(node, Slot):
-                value = np.asarray(slots[node.attributes[0]], node.dtype.numpy)
+                value = _slot(node, slots)
             else:
                 value = MEANING[type(node)](node, *operands)
             values[node.id] = value
@@ -78,6 +80,14 @@ def _buffer(node: Buffer, buffers: Sequence[Array]) -> Array:
             f"but {array.dtype} of shape {array.shape} was given"
         )
     return array
+
+
+def _slot(node: Slot, slots: Sequence[Number]) -> Array:
+    number, number_type = node.attributes
+    given = slots[number]
+    if number_type is complex:
+        given = complex(given.real, slots[number + 1].real)
+    return np.asarray(given, node.dtype.numpy)
 
 
 def _const(node: Node) -> Array:
@@ -130,8 +140,8 @@ def _map(node: Node, *operands: Array) -> Array:
     function = node.attributes[0]
     if function == "bitcast":
         return operands[0].view(node.dtype.numpy)
-    result = scalar.TABLE[function].numpy(*operands)
-    return np.asarray(result).astype(node.dtype.numpy, copy=False)
+    result = scalar.TABLE[function].numpy(*[widened(x) for x in operands])
+    return convert(result, node.dtype)
 
 
 # --- Reindex and Scatter ------------------------------------------------------------------------
@@ -215,7 +225,7 @@ COMBINE: dict[str, Any] = {
 
 
 def _accumulator(dtype: DType) -> Any:
-    return (float32 if dtype is float16 else dtype).numpy
+    return accumulator(dtype).numpy
 
 
 def _reduce(node: Node, a: Array) -> Array:
@@ -224,13 +234,13 @@ def _reduce(node: Node, a: Array) -> Array:
         return _first_extreme(combine, a, axes)
     identity = build.IDENTITY[combine](node.dtype)
     work = _accumulator(node.dtype)
-    total = COMBINE[combine].reduce(a, axis=axes, dtype=work, initial=identity)
+    total = COMBINE[combine].reduce(widened(a), axis=axes, dtype=work, initial=identity)
     return np.asarray(total).astype(node.dtype.numpy, copy=False)
 
 
 def _first_extreme(combine: str, a: Array, axes: Sequence[int]) -> Array:
     kept = [k for k in range(a.ndim) if k not in axes]
-    rows = a.transpose(*kept, *axes)
+    rows = widened(a).transpose(*kept, *axes)
     count = math.prod(a.shape[k] for k in axes)
     rows = rows.reshape(*[a.shape[k] for k in kept], count)
     find = np.argmax if combine == "argmax" else np.argmin

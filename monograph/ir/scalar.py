@@ -23,7 +23,11 @@ Partial = Callable[..., Any] | None
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """One function of numbers. `result` is "same" (as the last operand), "bool" or "given"."""
+    """One function of numbers.
+
+    `result` is the dtype that comes out: "same" (as the last operand), "bool", "real" (of the
+    parts of a complex operand), "complex" (with such parts) or "given".
+    """
 
     name: str
     arity: int
@@ -74,12 +78,49 @@ def _erf(x: Any) -> Any:
 
 def _divide(a: Any, b: Any) -> Any:
     """True division for floats; for integers the quotient rounded to zero, 0 on division by 0."""
-    if a.dtype.kind == "f":
+    if a.dtype.kind in "fc":
         return np.divide(a, b)
     safe = np.where(b == 0, 1, b)
     quotient = np.floor_divide(a, safe)
     inexact = (quotient * safe != a) & ((a < 0) != (safe < 0))
     return np.where(b == 0, 0, quotient + inexact).astype(a.dtype)
+
+
+def _direction(x: Any) -> Any:
+    """x / |x|, and 0 of 0."""
+    if x.dtype.kind != "c":
+        return np.sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+
+
+def _complex(real: Any, imag: Any) -> Any:
+    made = np.empty(np.shape(real), np.result_type(real, np.complex64))
+    made.real, made.imag = real, imag
+    return made
+
+
+def _abs_pulled(f: Any, g: Any, x: Any) -> Any:
+    """g in the direction of x; where x is 0 nothing passes."""
+    if x.dtype.is_complex:
+        return g * f.sign(x)
+    return f.select(x > 0, g, f.select(x < 0, -g, 0.0))
+
+
+def _sign_pulled(f: Any, g: Any, y: Any, x: Any) -> Any:
+    """Of a complex x / |x|, the part of g across x; the sign of a real number is constant."""
+    if not x.dtype.is_complex:
+        return None
+    size = f.abs(x)
+    across = (g - y * f.real(g * f.conj(y))) / f.select(f.eq(size, 0.0), 1.0, size)
+    return f.select(f.eq(size, 0.0), 0.0, across)
+
+
+def _per_square(f: Any, part: Any, a: Any, b: Any) -> Any:
+    """part / (a² + b²), and 0 where both are 0."""
+    square = a * a + b * b
+    origin = f.eq(square, 0.0)
+    return f.select(origin, 0.0, part / f.select(origin, 1.0, square))
 
 
 def _floordiv(a: Any, b: Any) -> Any:
@@ -103,12 +144,12 @@ scalar(
     "sub", np.subtract, lambda f, g, y, a, b: g, lambda f, g, y, a, b: -g, triton="{0} - {1}",
 )  # fmt: skip
 scalar(
-    "mul", np.multiply, lambda f, g, y, a, b: g * b, lambda f, g, y, a, b: g * a,
+    "mul", np.multiply, lambda f, g, y, a, b: g * f.conj(b), lambda f, g, y, a, b: g * f.conj(a),
     triton="{0} * {1}", commutative=True,
 )  # fmt: skip
 scalar(
-    "div", _quiet(_divide), lambda f, g, y, a, b: g / b, lambda f, g, y, a, b: -(g * y) / b,
-    triton="{0} / {1}",
+    "div", _quiet(_divide), lambda f, g, y, a, b: g / f.conj(b),
+    lambda f, g, y, a, b: -(g * f.conj(y)) / f.conj(b), triton="{0} / {1}",
 )  # fmt: skip
 scalar("floordiv", _quiet(_floordiv), None, None, triton="floor({0} / {1})")
 scalar(
@@ -117,11 +158,10 @@ scalar(
 )  # fmt: skip
 scalar("neg", np.negative, lambda f, g, y, x: -g, triton="-{0}")
 scalar(
-    "abs", np.abs, lambda f, g, y, x: f.select(x > 0, g, f.select(x < 0, -g, 0.0)),
-    triton="tl.abs({0})",
+    "abs", np.abs, lambda f, g, y, x: _abs_pulled(f, g, x), result="real", triton="tl.abs({0})",
 )  # fmt: skip
 scalar(
-    "sign", np.sign, lambda f, g, y, x: None,
+    "sign", _direction, lambda f, g, y, x: _sign_pulled(f, g, y, x),
     triton="tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, {0} * 0))",
 )  # fmt: skip
 scalar(
@@ -160,7 +200,9 @@ scalar(
     lambda f, g, y, x: None,
     triton="libdevice.rint({0})",
 )
-scalar("sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (y * 2.0), triton="tl.sqrt_rn({0})")
+scalar(
+    "sqrt", _quiet(np.sqrt), lambda f, g, y, x: g / (f.conj(y) * 2.0), triton="tl.sqrt_rn({0})",
+)  # fmt: skip
 scalar("cast", lambda x: x, lambda f, g, y, x: f.cast(g, x.dtype), result="given", triton="")
 scalar("bitcast", lambda x: x, None, result="given", triton="")
 # The identity that keeps a value apart, so that derivatives with respect to it can be asked for.
@@ -173,33 +215,42 @@ scalar(
     triton="{0}",
 )  # fmt: skip
 
+# --- complex numbers: a compiler pass makes pairs of real numbers of them (compiler/pairs.py) ---
+scalar("real", np.real, lambda f, g, y, x: f.cast(g, x.dtype), result="real", triton="")
+scalar("imag", np.imag, lambda f, g, y, x: f.complex(g * 0.0, g), result="real", triton="")
+scalar("conj", np.conj, lambda f, g, y, x: f.conj(g), triton="")
+scalar(
+    "complex", _complex, lambda f, g, y, a, b: f.real(g), lambda f, g, y, a, b: f.imag(g),
+    result="complex", triton="",
+)  # fmt: skip
+
 # --- functions with a definition in primitives --------------------------------------------------
 scalar(
-    "exp", _quiet(np.exp), lambda f, g, y, x: g * y, definition=elementary.exp,
+    "exp", _quiet(np.exp), lambda f, g, y, x: g * f.conj(y), definition=elementary.exp,
     triton="tl.exp({0})",
 )  # fmt: skip
 scalar(
-    "expm1", _quiet(np.expm1), lambda f, g, y, x: g * (y + 1.0), definition=elementary.expm1,
-    triton="libdevice.expm1({0})",
+    "expm1", _quiet(np.expm1), lambda f, g, y, x: g * (f.conj(y) + 1.0),
+    definition=elementary.expm1, triton="libdevice.expm1({0})",
 )  # fmt: skip
 scalar(
-    "log", _quiet(np.log), lambda f, g, y, x: g / x, definition=elementary.log,
+    "log", _quiet(np.log), lambda f, g, y, x: g / f.conj(x), definition=elementary.log,
     triton="tl.log({0})",
 )  # fmt: skip
 scalar(
-    "log1p", _quiet(np.log1p), lambda f, g, y, x: g / (x + 1.0), definition=elementary.log1p,
-    triton="libdevice.log1p({0})",
+    "log1p", _quiet(np.log1p), lambda f, g, y, x: g / (f.conj(x) + 1.0),
+    definition=elementary.log1p, triton="libdevice.log1p({0})",
 )  # fmt: skip
 scalar(
-    "sin", _quiet(np.sin), lambda f, g, y, x: g * f.cos(x), definition=elementary.sin,
+    "sin", _quiet(np.sin), lambda f, g, y, x: g * f.conj(f.cos(x)), definition=elementary.sin,
     triton="libdevice.sin({0})",
 )  # fmt: skip
 scalar(
-    "cos", _quiet(np.cos), lambda f, g, y, x: -g * f.sin(x), definition=elementary.cos,
+    "cos", _quiet(np.cos), lambda f, g, y, x: -g * f.conj(f.sin(x)), definition=elementary.cos,
     triton="libdevice.cos({0})",
 )  # fmt: skip
 scalar(
-    "tanh", np.tanh, lambda f, g, y, x: g * (1.0 - y * y), definition=elementary.tanh,
+    "tanh", np.tanh, lambda f, g, y, x: g * f.conj(1.0 - y * y), definition=elementary.tanh,
     triton="libdevice.tanh({0})",
 )  # fmt: skip
 scalar(
@@ -209,11 +260,16 @@ scalar(
 scalar(
     "pow", _quiet(np.power),
     # Within, no 0 ** -1 and no log(0): a further derivative would multiply them with 0.
-    lambda f, g, y, a, b: g * b * f.pow(a, f.select(f.eq(b, 0.0), 0.0, b - 1.0)),
+    lambda f, g, y, a, b: g * f.conj(b * f.pow(a, f.select(f.eq(b, 0.0), 0.0, b - 1.0))),
     lambda f, g, y, a, b: f.select(
-        f.eq(a, 0.0), 0.0, g * y * f.log(f.select(f.eq(a, 0.0), 1.0, a))
+        f.eq(a, 0.0), 0.0, g * f.conj(y * f.log(f.select(f.eq(a, 0.0), 1.0, a)))
     ),
     definition=elementary.pow, triton="libdevice.pow({0}, {1})",
+)  # fmt: skip
+scalar(
+    "atan2", np.arctan2, lambda f, g, y, a, b: g * _per_square(f, b, a, b),
+    lambda f, g, y, a, b: -g * _per_square(f, a, a, b),
+    definition=elementary.atan2, triton="libdevice.atan2({0}, {1})",
 )  # fmt: skip
 
 # The functions of this package: what is added later belongs to a user.

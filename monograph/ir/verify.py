@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from . import index, native, scalar
-from .build import IDENTITY
-from .dtypes import Kind, bool_, float64, int64, uint32
+from .build import IDENTITY, SLOT_DTYPE, result_dtype
+from .dtypes import Kind, bool_, int64, uint32
 from .index import Expr, Guard, Read
 from .node import (
     Buffer,
@@ -83,18 +83,15 @@ def _buffer(node: Node) -> None:
     _require(node, node.attributes[0] >= 0, "buffer numbers start at 0")
 
 
-_SLOT_DTYPE = {float: float64, int: int64, bool: bool_}
-
-
 def _slot(node: Node) -> None:
     number, number_type = node.attributes
     _require(node, number >= 0, "slot numbers start at 0")
     _require(node, node.shape == (), "a slot has shape ()")
-    expected = _SLOT_DTYPE.get(number_type)
+    expected = SLOT_DTYPE.get(number_type)
     _require(node, node.dtype is expected, "a slot's dtype is that of its Python type")
 
 
-_PYTHON_TYPE = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float}
+_PYTHON_TYPE = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPLEX: complex}
 
 
 def _const(node: Node) -> None:
@@ -138,7 +135,7 @@ def _map(node: Node) -> None:
         operands = operands[1:]
     one_dtype = len({n.dtype for n in operands}) == 1
     _require(node, one_dtype, "operands have one dtype")
-    expected = bool_ if entry.result == "bool" else operands[-1].dtype
+    expected = result_dtype(entry, operands[-1].dtype)
     _require(node, node.dtype is expected, f"{function} gives {expected.name} here")
 
 

@@ -108,7 +108,7 @@ def _pull_map(node: Node, g: Node) -> Cotangents:
     entry = scalar.TABLE[node.function]  # type: ignore[attr-defined]
     parts: list[Node | None] = []
     for partial, operand in zip(entry.partials, node.inputs, strict=True):
-        if partial is None or not operand.dtype.is_floating_point:
+        if partial is None or not operand.dtype.is_smooth:
             parts.append(None)
         else:
             parts.append(partial(build.functions, g, node, *node.inputs))
@@ -136,7 +136,7 @@ def _pull_reduce(node: Node, g: Node) -> Cotangents:
         chosen = build.functions.eq(_spread(node, first), _position(source, node.axes))
         return (build.select(chosen, _spread(node, g), 0.0),)
     if node.combine == "mul":
-        return (_spread(node, g) * _others_product(node),)
+        return (_spread(node, g) * build.functions.conj(_others_product(node)),)
     return (None,)
 
 
@@ -207,7 +207,7 @@ def _pull_scatter(node: Node, g: Node) -> Cotangents:
 
 def _pull_contract(node: Node, g: Node) -> Cotangents:
     assert isinstance(node, Contract)
-    a, b = node.inputs
+    a, b = [build.functions.conj(x) for x in node.inputs]
     part_a = build.contract(g, b, a.shape, node.domain, node.fa, node.fo, node.fb)
     part_b = build.contract(a, g, b.shape, node.domain, node.fb, node.fa, node.fo)
     return (part_a, part_b)

@@ -279,51 +279,7 @@ def test_arithmetic_broadcasts():
     np.testing.assert_array_equal(evaluate(x - y * 2.0, a, b), a - b * 2)
 
 
-# --- promotion ----------------------------------------------------------------------------------
-
-
-def torch_dtype(dtype):
-    return getattr(torch, dtype.name)
-
-
-def torch_promotes(function):
-    """The dtype's name by PyTorch, or None where it refuses (large unsigned integers)."""
-    try:
-        return str(function()).removeprefix("torch.")
-    except RuntimeError:
-        return None
-
-
-@pytest.mark.parametrize("a", dtypes.ALL, ids=repr)
-@pytest.mark.parametrize("b", dtypes.ALL, ids=repr)
-def test_promotion_of_dtypes_as_torch(a, b):
-    expected = torch_promotes(lambda: torch.promote_types(torch_dtype(a), torch_dtype(b)))
-    if expected is not None:
-        assert dtypes.promote(a, b).name == expected
-    assert dtypes.promote(a, b) is dtypes.promote(b, a)
-
-
-@pytest.mark.parametrize("number", [True, 2, 2.5], ids=repr)
-@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
-@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
-def test_promotion_with_numbers_as_torch(dtype, number, shape):
-    tensor = torch.ones(shape, dtype=torch_dtype(dtype))
-    expected = torch_promotes(lambda: torch.result_type(tensor, number))
-    node = build.buffer(0, shape, dtype)
-    assert build.common_dtype([node, number]).name == expected
-    assert build.common_dtype([build.slot(0, type(number)), node]).name == expected
-
-
-@pytest.mark.parametrize("a", dtypes.ALL, ids=repr)
-@pytest.mark.parametrize("b", dtypes.ALL, ids=repr)
-def test_promotion_of_arrays_with_zero_d_as_torch(a, b):
-    array = torch.ones(2, dtype=torch_dtype(a))
-    zero_d = torch.ones((), dtype=torch_dtype(b))
-    expected = torch_promotes(lambda: torch.result_type(array, zero_d))
-    nodes = [build.buffer(0, (2,), a), build.buffer(1, (), b)]
-    if expected is not None:
-        assert build.common_dtype(nodes).name == expected
-        assert build.common_dtype(nodes[::-1]).name == expected
+# --- promotion: see also test_dtypes.py -----------------------------------------------------------
 
 
 def test_division_of_integers_is_true():

@@ -1,0 +1,75 @@
+"""The limits of dtypes: `finfo` of floats and complex numbers, `iinfo` of integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DType, Kind, bfloat16, get_default_dtype
+
+
+@dataclass(frozen=True, init=False)
+class finfo:
+    """What floats of a dtype can hold; of a complex dtype, what its parts can.
+
+    >>> from monograph.ir import dtypes
+    >>> finfo(dtypes.bfloat16).eps
+    0.0078125
+    """
+
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+
+    def __init__(self, dtype: DType | None = None) -> None:
+        chosen = get_default_dtype() if dtype is None else dtype
+        if not chosen.is_smooth:
+            raise TypeError(f"finfo needs a floating point dtype, got {chosen.name}; see iinfo")
+        part = chosen.to_real()
+        found = _float_limits(part)
+        facts: dict[str, Any] = {"dtype": part.name, "bits": 8 * part.itemsize}
+        for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+            facts[name] = float(getattr(found, name))
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
+
+def _float_limits(dtype: DType) -> Any:
+    if dtype is bfloat16:
+        import ml_dtypes
+
+        return ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    return np.finfo(dtype.numpy)
+
+
+@dataclass(frozen=True, init=False)
+class iinfo:
+    """What integers of a dtype can hold.
+
+    >>> from monograph.ir import dtypes
+    >>> iinfo(dtypes.int8).max
+    127
+    """
+
+    dtype: str
+    bits: int
+    max: int
+    min: int
+
+    def __init__(self, dtype: DType) -> None:
+        if dtype.kind is not Kind.INT:
+            raise TypeError(f"iinfo needs an integer dtype, got {dtype.name}; see finfo")
+        found = np.iinfo(dtype.numpy)
+        facts = {
+            "dtype": dtype.name, "bits": 8 * dtype.itemsize, "max": int(found.max),
+            "min": int(found.min),
+        }  # fmt: skip
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
