@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtypes
+from ..ir.convert import convert, widened
 from ..ir.dtypes import DType, Kind
 from ..ir.index import Expr, Guard, evaluate
 from ..ir.scalar import TABLE
@@ -69,26 +70,12 @@ def _segment_arguments(kernel: Kernel, arguments: list[Array], segment: int) -> 
 
 def register_type(dtype: DType) -> np.dtype[Any]:
     """The NumPy type that values of dtype have while they are computed with."""
-    return np.dtype(np.float32) if dtype is dtypes.float16 else dtype.numpy
+    return dtypes.accumulator(dtype).numpy
 
 
-def convert(x: Array, dtype: DType) -> Array:
-    """A NumPy array as another dtype: floats to integers saturate and NaN becomes 0."""
-    x = np.asarray(x)
-    if x.dtype.kind == "f" and dtype.kind is Kind.INT:
-        return _saturate(x, np.iinfo(dtype.numpy))
-    with np.errstate(all="ignore"):
-        if dtype is dtypes.float16:
-            return x.astype(np.float16).astype(np.float32)
-        return x.astype(dtype.numpy)
-
-
-def _saturate(x: Array, info: np.iinfo[Any]) -> Array:
-    above = float(int(info.max) + 1)
-    inside = (x >= float(info.min)) & (x < above)
-    exact = np.where(inside, x, 0).astype(info.dtype)
-    limits = np.where(x >= above, info.max, info.min).astype(info.dtype)
-    return np.where(inside, exact, np.where(np.isnan(x), np.zeros_like(exact), limits))
+def rounded(x: Array, dtype: DType) -> Array:
+    """x as a value of dtype, in the type that it is computed with."""
+    return widened(convert(x, dtype))
 
 
 class _Run:
@@ -199,9 +186,7 @@ class _Run:
         buffer = self.buffers[store.buffer]
         if not self.kernel.segments and not np.all(((at >= 0) & (at < use.elements)) | ~holds):
             raise IndexError(f"{self.kernel.name} writes outside of buffer {store.buffer}")
-        stored = convert(value, use.dtype) if value.dtype != use.dtype.numpy else value
-        with np.errstate(over="ignore"):
-            stored = stored.astype(use.dtype.numpy)
+        stored = convert(value, use.dtype)
         if use.role == "row":
             buffer[self._full(self.rows)[holds], at[holds]] = stored[holds]
         else:
@@ -320,7 +305,7 @@ class _Values:
         if value.function == "cast":
             if value.operands[0].dtype is value.dtype:
                 return operands[0]
-            return convert(operands[0], value.dtype)
+            return rounded(operands[0], value.dtype)
         if value.function == "bitcast":
             bits = operands[0].astype(value.operands[0].dtype.numpy)
             return bits.view(value.dtype.numpy).astype(register_type(value.dtype))

@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..ir.dtypes import DType
 from ..ir.index import Expr, Guard, Var
+
+Number = Any  # bool, int or float; complex only until `compiler/interleave.py` has run
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,7 @@ class Value:
 class Constant(Value):
     """A number known at compile time (bool, int or float)."""
 
-    value: bool | int | float
+    value: Number
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class Load(Value):
     buffer: int
     index: Expr
     guard: Guard = ()
-    fill: bool | int | float = 0
+    fill: Number = 0
 
 
 @dataclass(frozen=True, eq=False)

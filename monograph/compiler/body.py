@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
 from ..ir import dtypes, index
+from ..ir.build import exact
 from ..ir.index import Condition, Expr, Guard, Read
 from ..ir.node import Const, Coordinate, Map, Node, Random, Reindex, coordinates
 from .philox_values import random_bits
@@ -118,7 +119,7 @@ class Body:
         if isinstance(value, k.Load) and value.guard and value.fill == 0 and not place[1]:
             return k.Load(value.dtype, value.buffer, value.index, value.guard, node.fill)
         holds = k.Holds(dtypes.bool_, self.kernel_guard(added))
-        fill = k.Constant(node.dtype, node.dtype.numpy.type(node.fill).item())
+        fill = k.Constant(node.dtype, exact(node.fill, node.dtype))
         return k.Apply(node.dtype, "select", (holds, value, fill))
 
     def kernel_expr(self, e: Expr) -> Expr:

@@ -16,7 +16,7 @@ from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
 from .host import Supports, everything, runs_on_host
 from .layout import Layouts
 from .plan import step_of
-from .simplify import expand_contraction, rewrite
+from .simplify import expand_contraction, rewrite, widened_contraction
 
 Accept = Callable[[str, dict, dict], bool]  # type: ignore[type-arg]
 Calls = dict[int, MatmulCall | ConvolutionCall]
@@ -58,7 +58,9 @@ def lower_contractions(
                     replaced[node.id] = fixed
                 continue
             call = _matmul(node, layouts, accept)
-            if call is None:
+            if call is None and node.dtype.is_half:
+                replaced[node.id] = widened_contraction(node)
+            elif call is None:
                 replaced[node.id] = expand_contraction(node)
             else:
                 calls[node.id] = call

@@ -18,6 +18,7 @@ from ..ir.scalar import TABLE
 from .body import Body, Demand, Place
 from .frame import Frame
 from .fuse import Fusion, Unit, kept_place, reduce_place
+from .interleave import interleaved
 from .layout import Layouts
 
 ROW_LIMIT = 16384  # elements of a row that may be kept in scratch
@@ -135,7 +136,7 @@ class Lowering:
     ) -> Lowered:
         schedule = k.Schedule(None, None, parallel, chunks)
         made = k.Kernel("", outer, tuple(stages), tuple(self.uses), schedule)
-        return Lowered(made, self.arguments)
+        return Lowered(interleaved(made), self.arguments)
 
     # --- scatter ---
 
@@ -322,7 +323,7 @@ class Staging:
     def _privatised(self, node: Node, flat: Expr, value: k.Value) -> k.Privatised:
         assert isinstance(node, Reduce)
         elements = _chunks(self.frame.rows) * node.size
-        use = k.BufferUse(node.dtype, elements, PARTIALS)
+        use = k.BufferUse(dtypes.accumulator(node.dtype), elements, PARTIALS)
         scratch = self.lowering.scratch(f"{PARTIALS}{node.id}", use)
         target = self.lowering.number(node, "out")
         return k.Privatised(target, scratch, node.size, node.combine, flat, value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..ir import build, index
+from ..ir.dtypes import accumulator
 from ..ir.node import (
     Call,
     Contract,
@@ -111,6 +112,20 @@ def small_contraction(node: Node) -> Node | None:
     return expand_contraction(node) if work < 2 * moved else None
 
 
+def wide_scatter(node: Node) -> Node | None:
+    """16-bit floats are added up in float32 and rounded once, not after every element."""
+    if isinstance(node, Scatter) and node.dtype.is_half:
+        wide = build.cast(node.inputs[0], accumulator(node.dtype))
+        return build.cast(rebuild(node, [wide, *node.inputs[1:]]), node.dtype)
+    return None
+
+
+def widened_contraction(node: Node) -> Node:
+    """A contraction of 16-bit floats as one of float32, which every library has."""
+    wide = accumulator(node.dtype)
+    return build.cast(rebuild(node, [build.cast(x, wide) for x in node.inputs]), node.dtype)
+
+
 def empty(node: Node) -> Node | None:
     """Combining nothing gives the identity."""
     if isinstance(node, Reduce) and node.inputs[0].size == 0:
@@ -134,4 +149,4 @@ def _is_constant(node: Node) -> bool:
 
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The graph without detach, Move in place, and low-intensity contractions."""
-    return rewrite(outputs, (drop_detach, drop_move, empty, small_contraction))
+    return rewrite(outputs, (drop_detach, drop_move, empty, small_contraction, wide_scatter))

@@ -9,7 +9,15 @@ from monograph.ir.index import Condition, Var, contiguous_strides, flatten, num,
 
 from .kernels import Kernel, Schedule, apply, check, const, load, use
 
-DTYPES = [dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.uint8]
+DTYPES = [
+    dtypes.float32,
+    dtypes.float64,
+    dtypes.int32,
+    dtypes.int64,
+    dtypes.float16,
+    dtypes.bfloat16,
+    dtypes.uint8,
+]
 BINARY = ["add", "sub", "mul", "maximum", "minimum"]
 COMBINES = ["add", "max", "min"]
 EXTENTS = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 40])
@@ -54,7 +62,7 @@ class Draft:
         return len(self.buffers) - 1
 
     def partials(self, elements):
-        wide = dtypes.float32 if self.dtype is dtypes.float16 else self.dtype
+        wide = dtypes.accumulator(self.dtype)
         self.buffers.append(use(wide, elements, "partials"))
         return len(self.buffers) - 1
 
@@ -114,6 +122,6 @@ def random_kernels(draw):
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_kernels())
 def test_random_kernels(kernel):
-    half = any(buffer.dtype is dtypes.float16 for buffer in kernel.buffers)
+    half = any(buffer.dtype.is_half for buffer in kernel.buffers)
     rtol = 2e-3 if half else 1e-4
     check(kernel, rtol=rtol, atol=1e-2 if half else 1e-3)

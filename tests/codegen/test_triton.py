@@ -45,6 +45,7 @@ from monograph.codegen.triton import Tuning, UnsupportedKernel, emit  # noqa: E4
 from monograph.config import config  # noqa: E402
 from monograph.ir.dtypes import (  # noqa: E402
     BY_NAME,
+    bfloat16,
     bool_,
     float16,
     float32,
@@ -335,33 +336,39 @@ def rounding():
     return kernel, None, {0: data}, dict(enumerate(answers, start=1))
 
 
-def _halves_through_a_row():
-    """float16 in and out, the row kept between stages in a scratch row."""
+def _halves_through_a_row(dtype):
+    """16-bit floats in and out, the row kept between stages in a scratch row."""
     i, c = Var("i", 5), Var("c", 70)
-    x = Load(float16, 0, i * 70 + c)
-    squared = Apply(float16, "mul", (x, x))
-    kept = Apply(F, "cast", (Load(float16, 2, c),))
+    x = Load(dtype, 0, i * 70 + c)
+    squared = Apply(dtype, "mul", (x, x))
+    kept = Apply(F, "cast", (Load(dtype, 2, c),))
     stages = (
         Stage((c,), (Reduction(0, "add", Apply(F, "cast", (x,))),), (Store(2, c, squared),)),
         Stage((c,), stores=(Store(1, i * 70 + c, apply("sub", kept, Result(F, 0))),)),
     )
-    buffers = uses(("in", 350, float16), ("out", 350, float16), ("row", 70, float16))
+    buffers = uses(("in", 350, dtype), ("out", 350, dtype), ("row", 70, dtype))
     kernel = Kernel("halves", (i,), stages, buffers, Schedule(vector=c))
-    data = normal(5, 70).astype(np.float16)
+    data = normal(5, 70).astype(dtype.numpy)
     wide = data.astype(np.float32)
-    squares = (wide * wide).astype(np.float16).astype(np.float32)
-    return kernel, {0: data}, {1: (squares - wide.sum(1, keepdims=True)).astype(np.float16)}
+    squares = (wide * wide).astype(dtype.numpy).astype(np.float32)
+    return kernel, {0: data}, {1: (squares - wide.sum(1, keepdims=True)).astype(dtype.numpy)}
 
 
 @case
 def halves_with_the_row_in_registers():
-    kernel, inputs, answers = _halves_through_a_row()
+    kernel, inputs, answers = _halves_through_a_row(float16)
+    return kernel, Tuning(block=256), inputs, answers
+
+
+@case
+def bfloat16_with_the_row_in_registers():
+    kernel, inputs, answers = _halves_through_a_row(bfloat16)
     return kernel, Tuning(block=256), inputs, answers
 
 
 @case
 def halves_with_the_row_in_memory():
-    kernel, inputs, answers = _halves_through_a_row()
+    kernel, inputs, answers = _halves_through_a_row(float16)
     return kernel, Tuning(block=32, resident=32, looped=32), inputs, answers
 
 
@@ -414,6 +421,8 @@ def _tensors(data):
     if isinstance(data, list):
         return [_tensors(each) for each in data]
     array = np.ascontiguousarray(data)
+    if array.dtype == bfloat16.numpy:
+        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16).flatten()
     return torch.from_numpy(array.view(np.int8) if array.dtype == bool else array.copy()).flatten()
 
 
@@ -421,6 +430,8 @@ def _error(answer, actual):
     if isinstance(answer, list):
         return max(_error(a, b) for a, b in zip(answer, actual))
     wanted = np.asarray(answer, np.float64).reshape(-1)
+    if not isinstance(actual, np.ndarray):  # PyTorch's bfloat16 is no array
+        actual = actual.double().numpy()
     got = np.asarray(actual, np.float64)[: wanted.size]
     if not np.array_equal(np.isfinite(wanted), np.isfinite(got)):
         return float("inf")
@@ -468,7 +479,11 @@ def errors(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-TOLERANCE = {"halves_with_the_row_in_registers": 1e-3, "halves_with_the_row_in_memory": 1e-3}
+TOLERANCE = {
+    "halves_with_the_row_in_registers": 1e-3,
+    "halves_with_the_row_in_memory": 1e-3,
+    "bfloat16_with_the_row_in_registers": 8e-3,
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -523,7 +538,8 @@ COMPILED = {
     "casts": lambda: CASES["floats_to_integers"]()[0],
     "kinds": lambda: CASES["reductions_of_other_kinds"]()[0],
     "gather": lambda: CASES["gather_and_pad"]()[0],
-    "halves": lambda: _halves_through_a_row()[0],
+    "halves": lambda: _halves_through_a_row(float16)[0],
+    "bfloat16": lambda: _halves_through_a_row(bfloat16)[0],
 }
 
 

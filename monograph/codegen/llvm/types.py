@@ -1,6 +1,8 @@
 """LLVM's names for our dtypes and numbers, in registers and in memory.
 
-In registers a bool is i1 and a float16 is computed as float; in memory they are i8 and half.
+In registers a bool is i1, and the 16-bit floats are computed as float; in memory they are i8, half
+and, for bfloat16, the 16 bits themselves: no instruction of the machine is asked for that it may
+announce and not have. Complex numbers never come here: they are pairs of floats by then.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ def _register_type(dtype: DType) -> str:
     return "i1" if dtype is dtypes.bool_ else f"i{8 * dtype.itemsize}"
 
 
-REGISTER = {dtype: _register_type(dtype) for dtype in dtypes.ALL}
-MEMORY = {**REGISTER, dtypes.bool_: "i8", dtypes.float16: "half"}
+REGISTER = {dtype: _register_type(dtype) for dtype in dtypes.ALL if not dtype.is_complex}
+MEMORY = {**REGISTER, dtypes.bool_: "i8", dtypes.float16: "half", dtypes.bfloat16: "i16"}
 # How the names of intrinsics spell a type.
 SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
 
@@ -75,6 +77,8 @@ def literal(value: bool | int | float, dtype: DType, in_memory: bool = False) ->
         with np.errstate(over="ignore"):
             bits = int(np.float16(value).view(np.uint16))
         return f"0xH{bits:04X}"
+    if dtype is dtypes.bfloat16 and in_memory:
+        return str(int(np.asarray(value, dtype.numpy).view(np.uint16)))
     if dtype is not dtypes.float64:
         with np.errstate(over="ignore"):
             value = float(np.float32(value))

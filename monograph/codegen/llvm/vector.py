@@ -21,7 +21,7 @@ from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
 
 _FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 # Functions that LLVM has no intrinsic for: the C library is called for each lane.
-_LIBRARY = ("expm1", "log1p", "erf")
+_LIBRARY = ("expm1", "log1p", "erf", "atan2")
 # Methods of the builder whose names Python does not allow as they are.
 _METHODS = {"and": "and_", "or": "or_", "not": "not_"}
 
@@ -403,17 +403,40 @@ class Builder:
             made = Ref(x.text, dtype, x.lanes, x.scope)
         else:
             made = self._convert("fptrunc" if x.dtype is dtypes.float64 else "fpext", x, dtype)
-        return self.rounded(made) if dtype is dtypes.float16 else made
+        return self.rounded(made) if dtype.is_half else made
 
     def rounded(self, x: Ref) -> Ref:
-        """A float16, which is a float in registers, rounded to what memory can hold."""
+        """A 16-bit float, which is a float in registers, rounded to what memory can hold."""
         return self._extended(self.halved(x))
 
     def halved(self, x: Ref) -> Ref:
-        """A float16 as a half in registers, only good for storing or for its bits."""
+        """A 16-bit float in its memory type, only good for storing or for its bits."""
+        if x.dtype is dtypes.bfloat16:
+            return self._upper_half(x)
         return self._convert("fptrunc", x, x.dtype, "half")
 
+    def _upper_half(self, x: Ref) -> Ref:
+        """The upper 16 bits of a float, rounded to nearest, ties to even; NaN stays NaN."""
+        whole = Ref(x.text, dtypes.float32, x.lanes, x.scope)
+        bits = self.bitcast(whole, dtypes.uint32)
+        one, most, quiet, width = (
+            self.const(value, dtypes.uint32) for value in (1, 0x7FFF, 0x400000, 16)
+        )
+        odd = self.and_(self.shr(bits, width), one)
+        near = self.add(bits, self.add(odd, most))
+        # Rounding could carry a NaN's low bits into the exponent.
+        chosen = self.select(self.is_nan(whole), self.or_(bits, quiet), near)
+        kept = self.shr(chosen, width)
+        narrow = self._convert("trunc", kept, dtypes.uint16)
+        return Ref(narrow.text, x.dtype, x.lanes, narrow.scope)
+
     def _extended(self, x: Ref) -> Ref:
+        """A 16-bit float in its memory type as a float."""
+        if x.dtype is dtypes.bfloat16:
+            low = Ref(x.text, dtypes.uint16, x.lanes, x.scope)
+            bits = self.shl(self.cast(low, dtypes.uint32), self.const(16, dtypes.uint32))
+            made = self.bitcast(bits, dtypes.float32)
+            return Ref(made.text, x.dtype, x.lanes, made.scope)
         kinds = vector("half", x.lanes), vector("float", x.lanes)
         return self._make(f"fpext {kinds[0]} {x.text} to {kinds[1]}", x.dtype, x.lanes, x)
 
@@ -428,16 +451,25 @@ class Builder:
         """The bits of x read as another dtype of the same size."""
         if x.dtype is dtype:
             return x
-        if x.dtype is dtypes.float16:
-            half = self.halved(x)
-            kinds = vector("half", x.lanes), register(dtype, x.lanes)
-            text = f"bitcast {kinds[0]} {half.text} to {kinds[1]}"
-            return self._make(text, dtype, x.lanes, half)
-        if dtype is dtypes.float16:
-            return self._extended(self._convert("bitcast", x, dtype, "half"))
+        if x.dtype.is_half:
+            return self._bits_of_half(self.halved(x), dtype)
+        if dtype.is_half:
+            if MEMORY[dtype] == REGISTER[x.dtype]:
+                return self._extended(Ref(x.text, dtype, x.lanes, x.scope))
+            return self._extended(self._convert("bitcast", x, dtype, MEMORY[dtype]))
         if REGISTER[x.dtype] == REGISTER[dtype]:
             return Ref(x.text, dtype, x.lanes, x.scope)
         return self._convert("bitcast", x, dtype)
+
+    def _bits_of_half(self, half: Ref, dtype: DType) -> Ref:
+        """A 16-bit float in its memory type, read as another dtype of 16 bits."""
+        if dtype.is_half:
+            bits = self._bits_of_half(half, dtypes.uint16)
+            return self.bitcast(bits, dtype)
+        if MEMORY[half.dtype] == REGISTER[dtype]:
+            return Ref(half.text, dtype, half.lanes, half.scope)
+        kinds = vector(MEMORY[half.dtype], half.lanes), register(dtype, half.lanes)
+        return self._make(f"bitcast {kinds[0]} {half.text} to {kinds[1]}", dtype, half.lanes, half)
 
     # --- calls ---------------------------------------------------------------------------------
     def native(self, name: str, *operands: Ref) -> Ref:
@@ -508,7 +540,7 @@ class Builder:
     # --- memory --------------------------------------------------------------------------------
     def from_memory(self, raw: Ref) -> Ref:
         """A loaded value in its register type."""
-        if raw.dtype is dtypes.float16:
+        if raw.dtype.is_half:
             return self._extended(raw)
         if raw.dtype is not dtypes.bool_:
             return raw
@@ -519,7 +551,7 @@ class Builder:
     def to_memory(self, x: Ref, dtype: DType) -> Ref:
         """A value as dtype in the type that memory holds."""
         x = self.cast(x, dtype) if x.dtype is not dtype else x
-        if dtype is dtypes.float16:
+        if dtype.is_half:
             return self.halved(x)
         return self._convert("zext", x, dtype, "i8") if dtype is dtypes.bool_ else x
 

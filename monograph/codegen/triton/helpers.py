@@ -108,7 +108,9 @@ POINTERS = {
     "int64": "*i64",
     "uint32": "*u32",
     "uint64": "*u64",
+    "uint16": "*u16",
     "float16": "*fp16",
+    "bfloat16": "*bf16",
     "float32": "*fp32",
     "float64": "*fp64",
 }
@@ -116,7 +118,7 @@ POINTERS = {
 ITEM_SIZES = {pointer: BY_NAME[name].itemsize for name, pointer in POINTERS.items()}
 
 _ELEMENTS = {"bool": "int8"}
-_REGISTERS = {"bool": "int1", "float16": "float32"}
+_REGISTERS = {"bool": "int1", "float16": "float32", "bfloat16": "float32"}
 
 
 def element(dtype: DType) -> str:

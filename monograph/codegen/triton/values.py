@@ -1,6 +1,6 @@
 """Scalar values of a kernel as Triton text: constants, loads and functions.
 
-A `Values` walks the value graph of a stage and names each value once. float16 is computed in
+A `Values` walks the value graph of a stage and names each value once. 16-bit floats are computed in
 float32 and rounded at casts and stores; bool lives in memory as int8 and in registers as int1.
 """
 
@@ -247,8 +247,8 @@ class Values(Text):
         masks = (*self.inside(dims), *conditions)
         where = self.index(e, masks)
         kept = self.cast(value, dtype, use.dtype)
-        if use.dtype is dtypes.float16 and use.role == "row":
-            kept = self.rounded(kept)
+        if use.dtype.is_half and use.role == "row":
+            kept = self.rounded(kept, use.dtype)
         if use.role != "row" or self.row_in_memory:
             text = self._access(verb, buffer, e, where, dims)
             held = f"{kept.text}.to(tl.int8)" if use.dtype.kind is Kind.BOOL else kept.text
@@ -260,7 +260,7 @@ class Values(Text):
             self.line(text + ")")
             self.versions[buffer] = self.versions.get(buffer, 0) + 1
             self._forget(buffer)
-        exact = use.role == "row" or use.dtype is not dtypes.float16
+        exact = use.role == "row" or not use.dtype.is_half
         if not conditions and exact and verb == "store":
             self.stored[buffer, where.text] = (kept, self.home(dims))
 
@@ -304,18 +304,18 @@ class Values(Text):
         term = self.named(term, source)
         if target.kind is Kind.BOOL:
             return self.name(f"{term.text} != 0", term.dims)
-        if target is dtypes.float16:
-            return self.rounded(term)
+        if target.is_half:
+            return self.rounded(term, target)
         if helpers.register(source) == helpers.register(target):
             return term
         if source.is_floating_point and target.kind is Kind.INT:
             return self._saturate(term, target)
         return self.name(f"{term.text}.to({helpers.register(target)})", term.dims)
 
-    def rounded(self, term: Term) -> Term:
-        """A float32 value rounded to what float16 can hold."""
+    def rounded(self, term: Term, dtype: DType) -> Term:
+        """A float32 value rounded to what a 16-bit float can hold."""
         text = self.named(term, dtypes.float32).text
-        return self.name(f"{text}.to(tl.float16).to(tl.float32)", term.dims)
+        return self.name(f"{text}.to({helpers.element(dtype)}).to(tl.float32)", term.dims)
 
     def _saturate(self, term: Term, target: DType) -> Term:
         limits = np.iinfo(target.numpy)
@@ -327,10 +327,10 @@ class Values(Text):
 
     def _bitcast(self, term: Term, source: DType, target: DType) -> Term:
         text = self.named(term, source).text
-        if source is dtypes.float16:
-            text += ".to(tl.float16)"
+        if source.is_half:
+            text += f".to({helpers.element(source)})"
         text += f".to({helpers.element(target)}, bitcast=True)"
-        if target is dtypes.float16:
+        if target.is_half:
             text += ".to(tl.float32)"
         return self.name(text, term.dims)
 
@@ -350,4 +350,4 @@ def _dims(e: Expr) -> frozenset[str]:
 def _from_memory(text: str, dtype: DType) -> str:
     if dtype.kind is Kind.BOOL:
         return f"{text} != 0"
-    return f"{text}.to(tl.float32)" if dtype is dtypes.float16 else text
+    return f"{text}.to(tl.float32)" if dtype.is_half else text

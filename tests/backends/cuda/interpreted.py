@@ -25,7 +25,7 @@ from tests.backends.cuda.programs import PROGRAMS, largest_error  # noqa: E402
 
 _TYPES = {
     "i8": "int8", "u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "u32": "uint32",
-    "u64": "uint64", "fp16": "float16", "fp32": "float32", "fp64": "float64",
+    "u64": "uint64", "u16": "uint16", "fp16": "float16", "fp32": "float32", "fp64": "float64",
 }  # fmt: skip
 
 
