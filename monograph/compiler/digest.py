@@ -26,7 +26,7 @@ import numpy as np
 
 from ..config import config
 from ..ir import native, scalar
-from ..ir.dtypes import DType
+from ..ir.dtypes import DType, get_default_dtype
 from ..ir.operator import Operator
 from .recording import Recording
 
@@ -50,6 +50,7 @@ def digest_of(recording: Recording, identity: str) -> str | None:
     except (Unstable, ValueError, OSError):  # a cell without contents, a file that is gone
         return None
     settings = [f"{name}={getattr(config, name)}" for name in SETTINGS]
+    settings.append(f"default dtype {get_default_dtype().name}")
     whole = "\n".join([package, versions(), *settings, identity, *text.lines])
     return blake2b(whole.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 

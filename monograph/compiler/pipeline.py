@@ -29,6 +29,7 @@ from .fuse import Fusion, Unit, operands
 from .host import everything
 from .image import Image
 from .lower import Lowered, Lowering
+from .pairs import has_complex, split_complex
 from .plan import Plan, Planner, step_of
 from .recording import Expansion, Recording
 from .schedule import finish
@@ -136,6 +137,9 @@ def _expand(made: Compilation, backend: Any) -> list[Node]:
 
 def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
+    if has_complex(made.graph):
+        with made.step("pairs"):
+            made.graph = split_complex(made.graph)
     with made.step("simplify"):
         made.graph = simplify(made.graph)
     supports = getattr(backend, "supports", everything)

@@ -160,10 +160,13 @@ class Expansion:
         if ref is None:
             return None
         if isinstance(ref, type):
-            self.next_slot += 1
-            if self.given is not None:
-                return self.numbers[self.next_slot - 1]
-            return build.slot(self.next_slot - 1, ref)
+            place = self.next_slot
+            self.next_slot += 2 if ref is complex else 1
+            if self.given is None:
+                return build.slot(place, ref)
+            if ref is complex:  # its two parts are numbers of the outer recording
+                return build.functions.complex(*self.numbers[place : place + 2])
+            return self.numbers[place]
         return self._place(ref)
 
     def _place(self, position: int) -> Node:
@@ -189,7 +192,7 @@ class Expansion:
 
     @staticmethod
     def _cut(node: Node) -> Node:
-        return build.apply("detach", node) if node.dtype.is_floating_point else node
+        return build.apply("detach", node) if node.dtype.is_smooth else node
 
 
 def _last_backward(recording: Recording) -> int:
