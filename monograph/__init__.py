@@ -31,8 +31,12 @@ from .func import (
 )
 from .func import jacrev as jacobian
 from .ir.dtypes import (
+    ALIASES,
     DType,
+    bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -41,6 +45,9 @@ from .ir.dtypes import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from .jit import jit
 from .modes import eager, eval, synchronize
@@ -49,6 +56,7 @@ from .ops.random import Generator
 from .stats import stats
 from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor
 
+globals().update(ALIASES)
 globals().update(members(""))
 
 

@@ -8,22 +8,28 @@ coefficients are the strides. Where it is not, the result cannot be a view: `vie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from .ir import build, index
+from .ir.dtypes import DType
 from .ir.node import Node, Reindex, Shape, axis, interning
 from .storage import Meta
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Element i of the tensor is element offset + Σ strides[k] · i[k] of the storage."""
+    """Element i of the tensor is element offset + Σ strides[k] · i[k] of the storage.
+
+    Counted in elements of the tensor's own dtype: of a complex storage a view may be of floats.
+    """
 
     shape: Shape
     strides: tuple[int, ...]
     offset: int
+    dtype: DType
 
     @cached_property
     def size(self) -> int:
@@ -93,22 +99,36 @@ def geometry_of(
 
 
 def _work_out(meta: Meta, strides: tuple[int, ...], chain: tuple[Any, ...]) -> Geometry | None:
+    here: Geometry | None = Geometry(meta.shape, strides, 0, meta.dtype)
+    run: list[Any] = []  # steps that keep the dtype
+    for step in chain:
+        part = _PARTS.get(step[0].name)
+        if part is None:
+            run.append(step)
+            continue
+        here = None if here is None else _moved(here, run)
+        here, run = None if here is None else part(here), []
+    return None if here is None else _moved(here, run)
+
+
+def _moved(base: Geometry, chain: list[Any]) -> Geometry | None:
+    """The geometry of a chain of index maps over another."""
     with interning():
-        node: Node = build.buffer(0, meta.shape, meta.dtype)
+        node: Node = build.buffer(0, base.shape, base.dtype)
         for operator, attributes in chain:
             if operator.smooth:  # detach moves nothing
                 (node,) = operator.expand((node,), attributes)
         if 0 in node.shape:
-            return Geometry(node.shape, contiguous(node.shape), 0)
+            return Geometry(node.shape, contiguous(node.shape), 0, base.dtype)
         if not isinstance(node, Reindex):
-            return Geometry(node.shape, strides, 0)
+            return replace(base, shape=node.shape)
         if node.guard or len(node.inputs) > 1:
             return None
-        return _affine(node, strides)
+        return _affine(node, base)
 
 
-def _affine(node: Reindex, strides: tuple[int, ...]) -> Geometry | None:
-    flat = index.flatten(node.index, strides)
+def _affine(node: Reindex, base: Geometry) -> Geometry | None:
+    flat = index.flatten(node.index, base.strides)
     offset, terms = index.split(flat)
     coordinates = {axis(k, extent): k for k, extent in enumerate(node.shape)}
     found = [0] * len(node.shape)
@@ -116,7 +136,36 @@ def _affine(node: Reindex, strides: tuple[int, ...]) -> Geometry | None:
         if atom not in coordinates:
             return None
         found[coordinates[atom]] = coefficient  # type: ignore[index]
-    return Geometry(node.shape, _with_units(node.shape, found), offset)
+    return Geometry(node.shape, _with_units(node.shape, found), base.offset + offset, base.dtype)
+
+
+# --- parts of complex numbers, which lie side by side ---
+
+
+def _halves(base: Geometry, shift: int, last: tuple[int, ...] = ()) -> Geometry | None:
+    if not base.dtype.is_complex:
+        return None
+    strides = tuple([2 * stride for stride in base.strides])
+    shape = (*base.shape, *[2 for _ in last])
+    return Geometry(shape, (*strides, *last), 2 * base.offset + shift, base.dtype.to_real())
+
+
+def _joined(base: Geometry) -> Geometry | None:
+    if base.shape[-1:] != (2,):
+        return None
+    *strides, last = base.strides
+    if last != 1 or base.offset % 2 or any(stride % 2 for stride in strides):
+        return None
+    half = tuple([stride // 2 for stride in strides])
+    return Geometry(base.shape[:-1], half, base.offset // 2, base.dtype.to_complex())
+
+
+_PARTS: dict[str, Callable[[Geometry], Geometry | None]] = {
+    "real": lambda base: _halves(base, 0),
+    "imag": lambda base: _halves(base, 1),
+    "view_as_real": lambda base: _halves(base, 0, (1,)),
+    "view_as_complex": _joined,
+}
 
 
 def _with_units(shape: Shape, strides: list[int]) -> tuple[int, ...]:

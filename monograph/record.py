@@ -9,6 +9,7 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -22,6 +23,8 @@ import numpy as np
 from . import errors, launches, statistics
 from .compiler import recording as rec_form
 from .config import config
+from .ir import dtypes
+from .ir.dtypes import DType
 from .ir.node import Node, interning
 from .ir.operator import Operator
 from .programs import Programs
@@ -208,6 +211,16 @@ def register_handle(
 
 
 _signatures: dict[tuple[Any, ...], Signature] = {}
+_of_defaults = {dtypes.get_default_dtype(): _signatures}  # what comes out depends on it
+_numbers = itertools.count(1)
+
+
+def use_default_dtype(dtype: DType) -> None:
+    """Change the default dtype; what this thread has recorded is run under the old one."""
+    global _signatures
+    flush("default dtype")
+    dtypes.use_default_dtype(dtype)
+    _signatures = _of_defaults.setdefault(dtype, {})
 
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
@@ -283,7 +296,7 @@ def call_values(
             values.append(value)
             if value.requires_grad:
                 needs_grad = True
-        elif kind is float or kind is int or kind is bool or given is None:
+        elif kind in _NUMBERS or given is None:
             key.append(kind)
             values.append(given)
         elif isinstance(given, Live):
@@ -323,6 +336,7 @@ def call_on(
     return record_call(signature, [*values, *numbers], needs_grad)
 
 
+_NUMBERS = frozenset({float, int, bool, complex})
 # Loops that never read a value are cut here, so that pending work stays bounded.
 PENDING_LIMIT = 20_000
 
@@ -382,6 +396,9 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
             recorder.live_slots.append((len(recorder.slots), value))
             recorder.slots.append(number)
             part.append(value.kind)
+        elif value.__class__ is complex:
+            recorder.slots += (value.real, value.imag)
+            part.append(complex)
         else:
             recorder.slots.append(value)
             part.append(value.__class__)
@@ -546,7 +563,7 @@ def _known_signature(meta: Meta) -> Signature:
     key = (KNOWN, (), meta)
     found = _signatures.get(key)
     if found is None:
-        found = Signature(len(_signatures) + 1, KNOWN, (), (meta, meta), (meta,))
+        found = Signature(next(_numbers), KNOWN, (), (meta, meta), (meta,))
         _signatures[key] = found
     return found
 
@@ -568,7 +585,7 @@ def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[An
         except (ValueError, TypeError, IndexError) as problem:
             raise _operand_error(operator, kinds, problem) from None
     metas = tuple([meta_of(node.shape, node.dtype) for node in outputs])
-    signature = Signature(len(_signatures) + 1, operator, attributes, kinds, metas)
+    signature = Signature(next(_numbers), operator, attributes, kinds, metas)
     _signatures[tuple(key)] = signature
     return signature
 
@@ -597,8 +614,7 @@ def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
     key = (BACKWARD, roots, *metas)
     found = _signatures.get(key)
     if found is None:
-        number = len(_signatures) + 1
-        found = Signature(number, BACKWARD, (roots,), metas, metas[2 * roots :])
+        found = Signature(next(_numbers), BACKWARD, (roots,), metas, metas[2 * roots :])
         _signatures[key] = found
     return found
 

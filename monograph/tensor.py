@@ -17,6 +17,7 @@ import numpy as np
 from . import errors, record, sharing
 from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
+from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
 
@@ -127,8 +128,8 @@ class Tensor:
     def _geometry(self) -> Geometry:
         storage = self._storage
         if self._view is None:
-            shape = storage.value.meta.shape
-            return Geometry(shape, storage.strides or contiguous(shape), 0)
+            meta = storage.value.meta
+            return Geometry(meta.shape, storage.strides or contiguous(meta.shape), 0, meta.dtype)
         found = geometry_of(*self._origin())
         assert found is not None, "a view whose places are no strides"
         return found
@@ -188,6 +189,14 @@ class Tensor:
         """Whether the dtype is a float."""
         return self.dtype.is_floating_point
 
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.signed
+
     def __len__(self) -> int:
         shape = self.shape
         if not shape:
@@ -215,8 +224,10 @@ class Tensor:
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
-        if flag and not value.meta.dtype.is_floating_point:
-            raise errors.GradientError("only Tensors of floating point dtype can require gradients")
+        if flag and not value.meta.smooth:
+            raise errors.GradientError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         if flag and self.is_inference() and not record.recorder().inference:
             raise errors.GradientError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
@@ -426,8 +437,8 @@ class Tensor:
         # Strides within the array, which lies in the order of the axes.
         found = geometry_of(self._storage.value.meta, None, self._view.chain())
         assert found is not None
-        line = base.reshape(-1)[found.offset :]
-        steps = [s * base.itemsize for s in found.strides]
+        line = base.reshape(-1).view(found.dtype.numpy)[found.offset :]
+        steps = [s * line.itemsize for s in found.strides]
         return np.lib.stride_tricks.as_strided(line, found.shape, steps)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -458,14 +469,13 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # DLPack's number for the CPU
 
-    def item(self) -> bool | int | float:
+    def item(self) -> Any:
         """The number in a tensor of one element."""
         if self.numel() != 1:
             raise errors.OperandError(
                 f"item() needs a tensor of one element, this one has {self.numel()}"
             )
-        result: bool | int | float = self._array().reshape(()).item()
-        return result
+        return self._array().reshape(()).item()
 
     def tolist(self) -> Any:
         """Nested lists of numbers."""
@@ -474,6 +484,9 @@ class Tensor:
     def __float__(self) -> float:
         return float(self.item())
 
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __int__(self) -> int:
         return int(self.item())
 
@@ -481,7 +494,7 @@ class Tensor:
         return bool(self.item())
 
     def __index__(self) -> int:
-        if self.dtype.is_floating_point:
+        if self.dtype.is_smooth:
             raise TypeError("only integer tensors can be converted to an index")
         return int(self.item())
 
@@ -492,7 +505,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         with np.printoptions(precision=4, threshold=1000):
-            text = np.array2string(self._array(), separator=", ", prefix="tensor(")
+            text = np.array2string(widened(self._array()), separator=", ", prefix="tensor(")
         notes = "" if self.dtype in _PLAIN else f", dtype={self.dtype!r}"
         if self.grad_fn is not None:
             notes += f", grad_fn=<{self.grad_fn.name()}>"
@@ -513,7 +526,7 @@ class Tensor:
         return _restore, (type(self), self._array().copy(), self.requires_grad)
 
 
-_PLAIN = (dtypes.float32, dtypes.int64, dtypes.bool_)
+_PLAIN = (dtypes.float32, dtypes.complex64, dtypes.int64, dtypes.bool_)
 
 
 class Size(tuple[int, ...]):
@@ -607,8 +620,9 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     if found is None or not found.is_contiguous:
         return None
     size = found.size
-    value = Value(meta_of(found.shape, whole.meta.dtype))
-    value.data = whole.array().reshape(-1)[found.offset : found.offset + size].reshape(found.shape)
+    value = Value(meta_of(found.shape, found.dtype))
+    line = whole.array().reshape(-1).view(found.dtype.numpy)
+    value.data = line[found.offset : found.offset + size].reshape(found.shape)
     value.ready, value.part_of, value.viewed = True, whole, whole
     before = None if base._view is None else base._view.links
     made = object.__new__(Tensor)
@@ -702,16 +716,16 @@ def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
-    """A C-contiguous array of data, floats becoming float32 unless they are NumPy's own."""
+    """A C-contiguous array of data, floats of the default dtype unless they are NumPy's own."""
     if isinstance(data, Tensor):
         data = data._array()
     given = isinstance(data, (np.ndarray, np.generic))
     array = np.asarray(data)
-    if dtype is None and not given and array.dtype == np.float64:
-        dtype = dtypes.float32
-    target = array.dtype if dtype is None else dtype.numpy
-    dtypes.from_numpy(target)
-    return np.array(array, dtype=target, order="C")
+    if dtype is None:
+        dtype = dtypes.from_numpy(array.dtype)
+        if not given and dtype.is_smooth:
+            dtype = dtypes.of_number(complex if dtype.is_complex else float)
+    return np.array(convert(array, dtype), dtype.numpy, order="C")
 
 
 def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:

@@ -395,8 +395,8 @@ def test_numpy_numbers_on_the_left():
 
 
 def test_unknown_dtypes_are_refused():
-    with pytest.raises(TypeError, match="complex"):
-        mg.tensor(np.ones(2, np.complex64))
+    with pytest.raises(TypeError, match="longdouble|float128"):
+        mg.tensor(np.ones(2, np.longdouble))
 
 
 # --- printing, copying --------------------------------------------------------------------------

@@ -149,6 +149,11 @@ def _cotangents(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | 
                     "grad can be implicitly created only for scalar outputs, this is "
                     f"{root._value().meta}"
                 )
+            if root.is_complex():
+                raise errors.GradientError(
+                    "grad can be implicitly created only for real outputs, this is "
+                    f"{root._value().meta}: pass the gradient, or differentiate a real function"
+                )
             found.append(None)
             continue
         if not isinstance(cotangent, Tensor):

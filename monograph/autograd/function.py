@@ -243,7 +243,7 @@ def _results(
         seen = any(result is other for other in made)
         if id(result) in given or result._view is not None or seen:
             result = _renamed(ctx, result, result.clone())
-        if id(result) not in plain and result.is_floating_point():
+        if id(result) not in plain and result.dtype.is_smooth:
             node.output(result._value(), number)
         made.append(result)
     return made

@@ -70,7 +70,7 @@ def _derive(signature: Signature, needs: Needs) -> Reads:
     with interning(), noting(rules):
         inputs = placeholders(signature.inputs)
         outputs = signature.operator.expand(inputs, signature.attributes)
-        smooth = [node for node in outputs if node.dtype.is_floating_point]
+        smooth = [node for node in outputs if node.dtype.is_smooth]
         given = [build.buffer(-1000 - n, node.shape, node.dtype) for n, node in enumerate(smooth)]
         wanted = [node for node, needed in zip(inputs, needs, strict=True) if needed and node]
         parts = vjp(smooth, given, wanted, rules)

@@ -395,6 +395,10 @@ class Module:
         """Convert floating point parameters and buffers to float16."""
         return self._convert(dtypes.float16)
 
+    def bfloat16(self: Self) -> Self:
+        """Convert floating point parameters and buffers to bfloat16."""
+        return self._convert(dtypes.bfloat16)
+
     def cpu(self: Self) -> Self:
         """This module: it is on the CPU."""
         return self

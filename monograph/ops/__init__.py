@@ -7,6 +7,7 @@ Importing this package declares them all. What a file declares is found by users
 from . import (
     activation,
     arithmetic,
+    complex,
     conv,
     conversion,
     creation,
@@ -18,6 +19,7 @@ from . import (
     math,
     matmul,
     norm,
+    promotion,
     random,
     reduce,
     scan,

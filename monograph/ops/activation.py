@@ -35,7 +35,7 @@ def sigmoid(x: Tensor) -> Any:
 
 @sigmoid.derivative
 def _(g: Any, y: Any, x: Any) -> Any:
-    return (g * y * (1.0 - y),)
+    return (g * f.conj(y * (1.0 - y)),)
 
 
 @operator(to="nn.functional", method=False)
@@ -48,7 +48,7 @@ def silu(x: Tensor) -> Any:
 def _(g: Any, y: Any, x: Any) -> Any:
     # By way of exp(-x) this would be infinity · 0 where x is far below zero.
     share = sigmoid(x)
-    return (g * (share * (1.0 + x * (1.0 - share))),)
+    return (g * f.conj(share * (1.0 + x * (1.0 - share))),)
 
 
 @operator(to="nn.functional", method=False)

@@ -10,23 +10,23 @@ import numpy as np
 from ..tensor import Tensor
 from . import math, matmul
 from .creation import full_like
-from .define import function
+from .define import Scalar, function, operator
 from .inplace import in_place
 from .views import expand
 
 _OPERANDS = (Tensor, int, float, complex, np.generic)
 
 
-@function(method=True, inplace=True)
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+@operator(inplace=True)
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
     """input + value · tensor1 · tensor2."""
-    return math.add(input, math.mul(math.mul(tensor1, tensor2), value))
+    return x + tensor1 * tensor2 * value
 
 
-@function(method=True, inplace=True)
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+@operator(inplace=True)
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
     """input + value · tensor1 / tensor2."""
-    return math.add(input, math.mul(math.div(tensor1, tensor2), value))
+    return x + tensor1 / tensor2 * value
 
 
 @function(method=True, inplace=True)

@@ -25,7 +25,7 @@ def _output_size(size: int, kernel: int, stride: int, pad: int, dilation: int, u
     return result
 
 
-@operator(to=None, method=False)
+@operator(to=None, method=False, widen=False)
 def conv(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,

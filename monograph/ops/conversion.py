@@ -34,11 +34,11 @@ def _attach() -> None:
     shorthand = {
         "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
         "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8,
-        "byte": dtypes.uint8, "bool": dtypes.bool_,
+        "byte": dtypes.uint8, "bool": dtypes.bool_, "bfloat16": dtypes.bfloat16,
+        "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
     }  # fmt: skip
     for name, dtype in shorthand.items():
         setattr(Tensor, name, lambda x, dtype=dtype: converted(x, dtype))
-    Tensor.type = to  # type: ignore[attr-defined]
     Tensor.cpu = lambda x: x  # type: ignore[attr-defined]
 
 

@@ -36,13 +36,13 @@ def full(
 
 
 @function
-def zeros(*size: Any, dtype: DType = dtypes.float32, requires_grad: bool = False) -> Tensor:
+def zeros(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of that size."""
     return full(sizes_of(size), 0.0, dtype, requires_grad)
 
 
 @function
-def ones(*size: Any, dtype: DType = dtypes.float32, requires_grad: bool = False) -> Tensor:
+def ones(*size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of that size."""
     return full(sizes_of(size), 1.0, dtype, requires_grad)
 
@@ -96,23 +96,25 @@ def manual_seed(seed: int) -> Generator:
 
 @function
 def rand(
-    *size: Any, dtype: DType = dtypes.float32, generator: Generator | None = None,
+    *size: Any, dtype: DType | None = None, generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
+    chosen = dtype or dtypes.get_default_dtype()
     seed, offset = (generator or default_generator).draw()
-    made: Tensor = random.uniform(sizes_of(size), dtype, seed, offset, 0.0, 1.0)
+    made: Tensor = random.uniform(sizes_of(size), chosen, seed, offset, 0.0, 1.0)
     return made.requires_grad_() if requires_grad else made
 
 
 @function
 def randn(
-    *size: Any, dtype: DType = dtypes.float32, generator: Generator | None = None,
+    *size: Any, dtype: DType | None = None, generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers."""
+    chosen = dtype or dtypes.get_default_dtype()
     seed, offset = (generator or default_generator).draw(2)
-    made: Tensor = random.normal(sizes_of(size), dtype, seed, offset, 0.0, 1.0)
+    made: Tensor = random.normal(sizes_of(size), chosen, seed, offset, 0.0, 1.0)
     return made.requires_grad_() if requires_grad else made
 
 

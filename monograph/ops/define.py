@@ -141,19 +141,21 @@ def operator(
     inplace: bool = False,
     view: bool = False,
     smooth: bool = True,
+    widen: bool = True,
 ) -> Any:
     """Declare an operator: where it is found, and by which definition it is meant.
 
-    With `to=None` it is private: no namespace, no `out=` and no second spellings.
+    With `to=None` it is private: no namespace, no `out=` and no second spellings. With
+    `widen=False` its definition sees 16-bit floats as they are, as contractions want.
     """
     if definition is None:
         return functools.partial(
             operator, name=name, to=to, method=method, aliases=aliases, inplace=inplace, view=view,
-            smooth=smooth,
+            smooth=smooth, widen=widen,
         )  # fmt: skip
     title = name or definition.__name__
     parameters = _parameters(definition)
-    made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth)
+    made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth, widen=widen)
     made_function = _wrapper(definition, made, to is not None)
     made_function.operator = made
     made_function.derivative = functools.partial(_set_derivative, made)

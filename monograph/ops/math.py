@@ -13,8 +13,8 @@ f = build.functions
 
 
 def floating(x: Any) -> Any:
-    """x as a float: integers become float32, as PyTorch's functions do."""
-    return x if x.dtype.kind is Kind.FLOAT else build.cast(x, dtypes.float32)
+    """x as a float: integers become the default dtype, as PyTorch's functions do."""
+    return x if x.dtype.is_smooth else build.cast(x, dtypes.get_default_dtype())
 
 
 @operator(inplace=True)
@@ -65,7 +65,7 @@ def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     """x to the power of exponent."""
     common = build.common_dtype([x, exponent])
-    if common.kind is Kind.FLOAT:
+    if common.is_smooth:
         return f.pow(x, exponent)
     return _integer_pow(build.as_node(x, common), build.as_node(exponent, common))
 
@@ -108,7 +108,9 @@ def abs(x: Tensor) -> Any:
 
 @operator(inplace=True)
 def sign(x: Tensor) -> Any:
-    """-1, 0 or 1; 0 of NaN."""
+    """-1, 0 or 1; 0 of NaN. Of complex numbers, see `sgn`."""
+    if x.dtype.is_complex:
+        raise NotImplementedError("sign is not defined for complex numbers; use sgn")
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
 
 
@@ -187,19 +189,19 @@ def erf(x: Tensor) -> Any:
 @operator(inplace=True)
 def floor(x: Tensor) -> Any:
     """The largest integer not above x."""
-    return f.floor(x) if x.dtype.is_floating_point else x
+    return f.floor(x) if x.dtype.is_smooth else x
 
 
 @operator(inplace=True)
 def ceil(x: Tensor) -> Any:
     """The smallest integer not below x."""
-    return f.ceil(x) if x.dtype.is_floating_point else x
+    return f.ceil(x) if x.dtype.is_smooth else x
 
 
 @operator(inplace=True)
 def round(x: Tensor) -> Any:
     """The nearest integer, halves to even."""
-    return f.round(x) if x.dtype.is_floating_point else x
+    return f.round(x) if x.dtype.is_smooth else x
 
 
 @operator
@@ -298,7 +300,7 @@ def logical_not(x: Tensor) -> Any:
 
 
 def _bits(function: str, x: Any, other: Any) -> Any:
-    if build.common_dtype([x, other]).kind is Kind.FLOAT:
+    if build.common_dtype([x, other]).is_smooth:
         raise TypeError("bitwise operators take integers and booleans")
     return build.elementwise(function, x, other)
 
@@ -324,7 +326,7 @@ def bitwise_xor(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 @operator(inplace=True)
 def bitwise_not(x: Tensor) -> Any:
     """The bits not set; of booleans, the opposite."""
-    if x.dtype.kind is Kind.FLOAT:
+    if x.dtype.is_smooth:
         raise TypeError("bitwise operators take integers and booleans")
     return getattr(f, "not")(x)
 
@@ -335,7 +337,7 @@ def isnan(x: Tensor) -> Any:
     return f.ne(x, x)
 
 
-@operator(to=None, name="cast", method=False)
+@operator(to=None, name="cast", method=False, widen=False)
 def cast(x: Tensor, dtype: DType) -> Any:
     """x in another dtype."""
     return build.cast(x, dtype)
@@ -350,10 +352,10 @@ def clone(x: Tensor) -> Any:
 @operator(to=None, name="detach", method="_detach", view=True, smooth=False)
 def detach(x: Tensor) -> Any:
     """The same storage, cut off from derivatives."""
-    return build.apply("detach", x) if x.dtype.is_floating_point else x
+    return build.apply("detach", x) if x.dtype.is_smooth else x
 
 
 @operator(to=None, name="data", method="_data", view=True, smooth=False)
 def data(x: Tensor) -> Any:
     """The same storage, cut off from derivatives, whose writes they take no notice of."""
-    return build.apply("detach", x) if x.dtype.is_floating_point else x
+    return build.apply("detach", x) if x.dtype.is_smooth else x

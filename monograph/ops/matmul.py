@@ -16,7 +16,7 @@ def _letters(rank: int, batch: int, tail: str) -> str:
     return _BATCH[batch - own : batch] + tail
 
 
-@operator(aliases=("mm", "bmm"))
+@operator(aliases=("mm", "bmm"), widen=False)
 def matmul(x: Tensor, other: Tensor) -> Any:
     """The matrix product; leading axes broadcast, vectors are rows or columns as needed."""
     if x.ndim == 0 or other.ndim == 0:
@@ -49,7 +49,7 @@ def _drop_broadcast(x: Any, letters: str, lead: tuple[int, ...]) -> tuple[Any, s
     return build.reshape(x, shape), kept
 
 
-@operator(to="nn.functional", method=False)
+@operator(to="nn.functional", method=False, widen=False)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """x · weightᵀ + bias."""
     if x.shape[-1:] != weight.shape[-1:]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
+from ..ir.node import coordinates
 from ..record import Live
 from ..tensor import Tensor
 from .define import Scalar, operator
@@ -77,17 +78,27 @@ default_generator = Generator()
 
 
 def unit(shape: Any, seed: Any, offset: Any, dtype: DType) -> Any:
-    """Uniform numbers in [0, 1): multiples of 2⁻²⁴, exact in float32."""
+    """Uniform numbers in [0, 1): multiples of 2⁻²⁴, exact in float32; fewer bits in 16."""
     bits = build.random_bits(shape, seed, offset)
-    high = f.shr(bits, build.const(8, dtypes.uint32))
-    return build.cast(high, dtype) * 2.0**-24
+    digits = {dtypes.float16: 11, dtypes.bfloat16: 8}.get(dtype, 24)
+    high = f.shr(bits, build.const(32 - digits, dtypes.uint32))
+    return build.cast(high, dtype) * 2.0**-digits
+
+
+def paired(parts: Any) -> Any:
+    """Complex numbers of the pairs along the last axis."""
+    shape = parts.shape[:-1]
+    where = coordinates(shape)
+    return f.complex(*[build.reindex(parts, shape, (*where, n)) for n in (0, 1)])
 
 
 @operator(to=None, method=False)
 def uniform(
     shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, low: Scalar, high: Scalar
 ) -> Any:
-    """Uniform numbers in [low, high)."""
+    """Uniform numbers in [low, high); of a complex dtype, both parts are."""
+    if dtype.is_complex:
+        return paired(uniform((*shape, 2), dtype.to_real(), seed, offset, low, high))
     return unit(shape, seed, offset, dtype) * (high - low) + low
 
 
@@ -95,10 +106,17 @@ def uniform(
 def normal(
     shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, mean: Scalar, std: Scalar
 ) -> Any:
-    """Normally distributed numbers, by Box and Muller; uses two offsets."""
-    radius = f.sqrt(f.log(1.0 - unit(shape, seed, offset, dtype)) * -2.0)
-    angle = unit(shape, seed, offset + 1, dtype) * (2.0 * math.pi)
-    return radius * f.cos(angle) * std + mean
+    """Normally distributed numbers, by Box and Muller; uses two offsets.
+
+    Of complex numbers each part has half of the variance.
+    """
+    if dtype.is_complex:
+        spread = build.as_node(std, dtypes.float64) * math.sqrt(0.5)
+        return paired(normal((*shape, 2), dtype.to_real(), seed, offset, 0.0, spread)) + mean
+    wide = dtypes.accumulator(dtype)
+    radius = f.sqrt(f.log(1.0 - unit(shape, seed, offset, wide)) * -2.0)
+    angle = unit(shape, seed, offset + 1, wide) * (2.0 * math.pi)
+    return build.cast(radius * f.cos(angle) * std + mean, dtype)
 
 
 def drop(x: Any, p: Any, seed: Any, offset: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build, dtypes
-from ..ir.dtypes import DType, Kind
+from ..ir.dtypes import DType
 from ..tensor import Tensor
 from .define import Tensors, function, operator
 
@@ -38,7 +38,7 @@ def count(x: Any, axes: tuple[int, ...]) -> int:
 @operator
 def sum(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The sum over dim; integers and booleans add up in int64."""
-    target = dtype or (x.dtype if x.dtype.kind is Kind.FLOAT else dtypes.int64)
+    target = dtype or (x.dtype if x.dtype.is_smooth else dtypes.int64)
     return build.reduce("add", build.cast(x, target), axes_of(x, dim), keepdim)
 
 
@@ -47,12 +47,20 @@ def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None 
     """The mean over dim."""
     if dtype is not None:
         x = build.cast(x, dtype)
-    if x.dtype.kind is not Kind.FLOAT:
-        raise ValueError(f"mean needs a floating point dtype, got {x.dtype.name}")
+    if not x.dtype.is_smooth:
+        raise ValueError(f"mean needs a floating point or complex dtype, got {x.dtype.name}")
     axes = axes_of(x, dim)
     number = count(x, axes)
     scale = 1.0 / number if number else float("nan")
     return build.reduce("add", x, axes, keepdim) * scale
+
+
+def squared(x: Any) -> Any:
+    """|x|²."""
+    if not x.dtype.is_complex:
+        return x * x
+    real, imag = f.real(x), f.imag(x)
+    return real * real + imag * imag
 
 
 @operator(to=None, method=False)
@@ -73,7 +81,7 @@ def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False
     number = count(x, axes)
     centred = x - mean(x, axes, True)
     freedom = max(number - correction, 0)
-    return build.reduce("add", centred * centred, axes, keepdim) / float(freedom)
+    return build.reduce("add", squared(centred), axes, keepdim) / float(freedom)
 
 
 @operator
@@ -85,7 +93,7 @@ def std(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False
 @operator
 def prod(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The product over dim."""
-    target = x.dtype if x.dtype.kind is Kind.FLOAT else dtypes.int64
+    target = x.dtype if x.dtype.is_smooth else dtypes.int64
     return build.reduce("mul", build.cast(x, target), axes_of(x, dim), keepdim)
 
 
@@ -166,7 +174,7 @@ def all(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """log Σ exp(x) over dim, without overflow."""
     axes = axes_of(x, dim)
-    top = build.apply("detach", build.reduce("max", x, axes, True))
+    top = build.apply("detach", build.reduce("max", f.real(x), axes, True))
     top = build.select(f.eq(f.abs(top), float("inf")), 0.0, top)
     total = f.log(build.reduce("add", f.exp(x - top), axes, True)) + top
     return total if keepdim else build.reshape(total, build.reduce("add", x, axes).shape)
@@ -180,7 +188,7 @@ def global_norm(tensors: Tensors) -> Any:
     """The 2-norm of all elements of all tensors."""
     total: Any = None
     for x in tensors:
-        part = build.reduce("add", x * x, tuple(range(x.ndim)))
+        part = build.reduce("add", squared(x), tuple(range(x.ndim)))
         total = part if total is None else total + part
     return root(total)
 

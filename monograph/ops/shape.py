@@ -202,7 +202,7 @@ def pad_constant(x: Tensor, pads: tuple[int, ...], value: float = 0.0) -> Any:
     for k, extent in enumerate(shape):
         where.append(axis(k, extent) - before[k])
         guard += index.within(where[k], x.shape[k])
-    fill = x.dtype.numpy.type(value).item()
+    fill = build.exact(value, x.dtype)
     return build.reindex(x, tuple(shape), where, guard, fill)
 
 
@@ -246,14 +246,30 @@ def write_view(base: Tensor, new: Tensor, chain: tuple[Any, ...]) -> Any:
     """base with `new` written through a chain of views.
 
     The views are injective index maps, so their transpose puts each element of `new` in its place,
-    and the transpose of ones says which places were written.
+    and the transpose of ones says which places were written. The parts of a complex base are
+    places of their own, since a view may be of one of them.
     """
-    source = build.buffer(-1, base.shape, base.dtype)
-    view: Any = source
+    f = build.functions
+    part = base.dtype.to_real()
+    sources: list[Any] = [build.buffer(-1, base.shape, part)]
+    view: Any = sources[0]
+    if base.dtype.is_complex:
+        sources.append(build.buffer(-2, base.shape, part))
+        view = build.apply("complex", *sources)
     for step, attributes in chain:
         if step.smooth:  # detach moves nothing
             (view,) = step.expand((view,), attributes)
-    given = build.broadcast_to(build.cast(new, base.dtype), view.shape)
-    (placed,) = vjp([view], [given], [source])
-    (written,) = vjp([view], [build.full(view.shape, 1, base.dtype)], [source])
-    return build.select(build.functions.ne(written, 0), placed, base)
+    one = complex(1, 1) if view.dtype.is_complex else 1
+    given = build.broadcast_to(build.cast(new, view.dtype), view.shape)
+    placed = vjp([view], [given], sources)
+    written = vjp([view], [build.full(view.shape, one, view.dtype)], sources)
+    parts = []
+    for before, new_part, hit in zip(_parts(base), placed, written, strict=True):
+        known = new_part is not None and hit is not None
+        parts.append(build.select(f.ne(hit, 0), new_part, before) if known else before)
+    return parts[0] if len(parts) == 1 else build.apply("complex", *parts)
+
+
+def _parts(x: Any) -> list[Any]:
+    """x, or the two parts of a complex x."""
+    return [build.functions.real(x), build.functions.imag(x)] if x.dtype.is_complex else [x]

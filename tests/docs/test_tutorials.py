@@ -8,6 +8,7 @@ from .pages import ROOT, blocks, check
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [*TUTORIALS, ROOT / "README.md", ROOT / "docs" / "architecture.md"]
+PAGES.append(ROOT / "docs" / "dtypes.md")
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
