@@ -103,7 +103,7 @@ class Flushed(Launch):
             if not old.ready and new.ready:  # the program was to write over it, and did not
                 old.data, old.block, old.address = new.data, new.block, new.address
                 old.ready = True
-                self.replaced.append((new, old))
+            self.replaced.append((new, old))
         makers = [r for r in self.records for _ in r.signature.outputs]
         for position in self.executable.outputs:
             forget(self.results[position], failure, makers[position])

@@ -30,6 +30,7 @@ def backend(request):
     with mg.config.override(backend=name, tier0_limit=limit, disk_cache=False):
         mg.synchronize()
         yield request.param
+        mg.synchronize()  # nothing stays pending for other tests
     assert not status.current().held
 
 

@@ -52,13 +52,14 @@ class Interpreted:
         owner.serial += 1
         arrays = [value.array() for value in leaves]
         results = self._results(arrays, slots, owner)
+        outcomes: list[Outcome] = [(array, None, 0) for array in results]
         for position, leaf in self.writes:
-            place = self.outputs.index(position)
+            place, old = self.outputs.index(position), leaves[leaf]
             if not owner.held:
                 np.copyto(arrays[leaf], results[place])
-            results[place] = arrays[leaf]
+            outcomes[place] = (old.data, old.block, old.address)  # whose contents are gone
         owner.words[status.DONE] = owner.serial
-        return [(array, None, 0) for array in results]
+        return outcomes
 
     def _results(
         self, arrays: list[np.ndarray], slots: Sequence[Any], owner: status.Owner
