@@ -223,18 +223,30 @@ def lu_in_place(a: Array) -> tuple[Array, Array]:
     work = np.array(a).reshape(math.prod(a.shape[:-2]), m, n)
     steps = min(m, n)
     pivots = np.zeros((len(work), steps), np.int64)
-    each = np.arange(len(work))
     with np.errstate(all="ignore"):
-        for k in range(steps):
-            best = k + np.argmax(np.abs(work[:, k:, k]), axis=1)
-            pivots[:, k] = best
-            rows = work[each, best].copy()
-            work[each, best] = work[:, k]
-            work[:, k] = rows
-            pivot = work[:, k, k, None]
-            work[:, k + 1 :, k] /= np.where(pivot == 0, 1, pivot)
-            work[:, k + 1 :, k + 1 :] -= work[:, k + 1 :, k, None] * work[:, None, k, k + 1 :]
+        for start in range(0, steps, BLOCK):
+            end = min(start + BLOCK, steps)
+            _factor_columns(work, pivots, start, end)
+            if end < n:  # the rows beside these columns, and what lies below both
+                corner, beside = work[:, start:end, start:end], work[:, start:end, end:]
+                work[:, start:end, end:] = _substitute(corner, beside, unit=True)
+                work[:, end:, end:] -= work[:, end:, start:end] @ work[:, start:end, end:]
     return work.reshape(a.shape), pivots.reshape(*a.shape[:-2], steps)
+
+
+def _factor_columns(work: Array, pivots: Array, start: int, end: int) -> None:
+    """Eliminate below the diagonal in some columns; whole rows are exchanged."""
+    each = np.arange(len(work))
+    for k in range(start, end):
+        best = k + np.argmax(np.abs(work[:, k:, k]), axis=1) if work.shape[1] > k else k
+        pivots[:, k] = best
+        rows = work[each, best].copy()
+        work[each, best] = work[:, k]
+        work[:, k] = rows
+        pivot = work[:, k, k, None]
+        work[:, k + 1 :, k] /= np.where(pivot == 0, 1, pivot)
+        rest = slice(k + 1, end)
+        work[:, k + 1 :, rest] -= work[:, k + 1 :, k, None] * work[:, None, k, rest]
 
 
 @native(_square_pack(lambda m, n: m * n, lambda m, n: min(m, n)))

@@ -78,6 +78,24 @@ def argsort(x: Array, descending: bool) -> Array:
     return order
 
 
+def _top(x: Any, k: int, largest: bool) -> Inferred:
+    return (*x.shape[:-1], k), dtypes.int64
+
+
+@native(_top)
+def top_positions(x: Array, k: int, largest: bool) -> Array:
+    """The first k of the order, without sorting the rest; which of equal ones is left open."""
+    length = x.shape[-1]
+    if k == 0 or 4 * k >= length:
+        return argsort(x, largest)[..., :k]
+    border = length - k if largest else k - 1
+    found = np.argpartition(x, border, axis=-1)
+    found = found[..., length - k :] if largest else found[..., :k]
+    found.sort(axis=-1)  # so that the order among equal ones is theirs
+    order = argsort(np.take_along_axis(x, found, axis=-1), largest)
+    return np.take_along_axis(found, order, axis=-1)
+
+
 def _row_position(x: Any, *_: Any) -> Inferred:
     return x.shape[:-1], dtypes.int64
 

@@ -26,12 +26,18 @@ f = build.functions
 
 
 @operator(to=None, method=False)
-def ordered(x: Tensor, dim: int, descending: bool, start: int, length: int) -> Any:
-    """(values, indices) of `length` places from `start` in the order along dim; -1: to the end."""
+def ordered(x: Tensor, dim: int, descending: bool) -> Any:
+    """(values, indices) in the order along dim."""
     rows, back = to_last(x, dim)
     where = build.call("argsort", rows, options=(descending,))
-    if length >= 0:
-        where = first_of_last(where, start, length)
+    return back(take_last(rows, where)), back(where)
+
+
+@operator(to=None, method=False)
+def first_in_order(x: Tensor, k: int, dim: int, descending: bool) -> Any:
+    """(values, indices) of the first k in the order along dim."""
+    rows, back = to_last(x, dim)
+    where = build.call("top_positions", rows, options=(k, descending))
     return back(take_last(rows, where)), back(where)
 
 
@@ -44,7 +50,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0])).values.tolist()
     [1.0, 2.0, 3.0]
     """
-    return return_types.sort(ordered(input, dim, bool(descending), 0, -1))
+    return return_types.sort(ordered(input, dim, bool(descending)))
 
 
 @function(method=True)
@@ -92,7 +98,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise errors.OperandError("selected index k out of range")
     if input.ndim == 0 and k == 0:
         raise errors.OperandError("topk: a 0-d tensor has one element to choose")
-    return return_types.topk(ordered(input, dim, bool(largest), 0, int(k)))
+    return return_types.topk(first_in_order(input, int(k), dim, bool(largest)))
 
 
 @operator(to=None, method=False)

@@ -71,6 +71,7 @@ def _samples():
     for name in ("scan_add", "scan_mul", "scan_logaddexp", "scan_argmax", "scan_argmin"):
         yield name, (rows,), ()
     yield "argsort", (rows,), (True,)
+    yield "top_positions", (rows,), (1, True)
     yield "mode_position", (np.round(rows),), ()
     yield "searchsorted", (np.sort(rows), r.normal(size=(4, 2))), (True, False)
     for name in ("inv", "inv_info", "det", "slogdet", "cofactors", "matrix_exp"):

@@ -156,6 +156,7 @@ def test_systems_by_cholesky_factors(upper):
 @pytest.mark.parametrize("size", [(3, 3), (4, 3), (3, 4), (2, 4, 3)])
 def test_lu(size):
     agree(*both("lu"), normal(*size))
+    agree(*both("lu"), normal(*[20 * extent for extent in size]), order=0)  # several blocks
     agree(*both("lu_factor"), normal(*size))
     made, expected = linalg.lu_factor_ex(mg.zeros(2, 2)), TL.lu_factor_ex(torch.zeros(2, 2))
     close(made.info, expected.info, 0)

@@ -72,6 +72,19 @@ def test_topk(largest, k):
     agree(mg.topk, torch.topk, normal(4, 3), k, 0, largest, order=2 if k else 0)
 
 
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_many(largest):
+    """Few of many are not found by sorting, but they come in order, NaN first or not at all."""
+    data = np.round(normal(3, 500), 1)
+    data[1, [3, 7, 400]] = NAN
+    made = mg.topk(mg.tensor(data), 20, largest=largest)
+    close(made.values, torch.topk(torch.tensor(data), 20, largest=largest).values, 0)
+    places = numbers(made.indices)
+    np.testing.assert_array_equal(np.take_along_axis(data, places, 1), numbers(made.values))
+    assert all(len(set(row)) == 20 for row in places)
+    agree(mg.topk, torch.topk, normal(2, 60), 3, largest=largest)
+
+
 def test_topk_of_too_many():
     for k in (-1, 4):
         with pytest.raises(RuntimeError, match="out of range"):
