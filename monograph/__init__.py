@@ -53,6 +53,7 @@ from .jit import jit
 from .modes import eager, eval, synchronize
 from .ops import members
 from .ops.random import Generator
+from .saving import load, save
 from .stats import stats
 from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor
 

@@ -41,3 +41,7 @@ class StructureError(MonographError, TypeError):
 
 class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""
+
+
+class FileFormatError(MonographError, RuntimeError, ValueError):
+    """A file that is not what it should be: cut short, damaged, or of another format."""
