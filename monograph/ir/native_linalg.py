@@ -234,11 +234,16 @@ def lu_in_place(a: Array) -> tuple[Array, Array]:
     return work.reshape(a.shape), pivots.reshape(*a.shape[:-2], steps)
 
 
+def _magnitude(a: Array) -> Array:
+    """By what LAPACK chooses pivots: |re| + |im|."""
+    return np.abs(a) if a.dtype.kind != "c" else np.abs(a.real) + np.abs(a.imag)
+
+
 def _factor_columns(work: Array, pivots: Array, start: int, end: int) -> None:
     """Eliminate below the diagonal in some columns; whole rows are exchanged."""
     each = np.arange(len(work))
     for k in range(start, end):
-        best = k + np.argmax(np.abs(work[:, k:, k]), axis=1) if work.shape[1] > k else k
+        best = k + np.argmax(_magnitude(work[:, k:, k]), axis=1)
         pivots[:, k] = best
         rows = work[each, best].copy()
         work[each, best] = work[:, k]
@@ -308,7 +313,8 @@ def cofactors(a: Array) -> Array:
     n = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape[:-1], n, n))
     others = np.where(np.eye(n, dtype=bool), 1, others).prod(axis=-1)
-    return np.asarray((sign[..., None, None] * u * others[..., None, :]) @ vh)
+    scaled = sign[..., None, None] * np.conj(u) * others[..., None, :]
+    return np.asarray(scaled @ np.conj(vh))
 
 
 # --- spectral -----------------------------------------------------------------------------------
@@ -340,7 +346,7 @@ def svd(a: Array, full: bool) -> Array:
 
 
 def _values(a: Any, *_: Any) -> Inferred:
-    return (*a.shape[:-2], min(a.shape[-2:])), a.dtype
+    return (*a.shape[:-2], min(a.shape[-2:])), a.dtype.to_real()
 
 
 @native(_values, fails=LinAlgError)
@@ -393,12 +399,12 @@ def pinv(a: Array, tolerances: Array, hermitian: bool) -> Array:
     """The pseudo-inverse; tolerances are (absolute, relative to the largest singular value)."""
     if a.size == 0:
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
-    absolute, relative = tolerances[..., 0], tolerances[..., 1]
+    absolute, relative = np.real(tolerances[..., 0]), np.real(tolerances[..., 1])
     u, s, vh = _converges(np.linalg.svd, "linalg.pinv", a, False, True, hermitian)
     limit = np.maximum(absolute, relative * s[..., 0])[..., None]
     with np.errstate(all="ignore"):
-        inverse = np.where(s > limit, 1 / s, 0).astype(a.dtype)
-    return np.asarray(_turned(vh) @ (inverse[..., None] * _turned(u)))
+        inverse = np.where(s > limit, 1 / s, 0).astype(s.dtype)
+    return np.asarray(np.conj(_turned(vh)) @ (inverse[..., None] * np.conj(_turned(u))))
 
 
 def _solved(a: Any, b: Any, *_: Any) -> Inferred:

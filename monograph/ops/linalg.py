@@ -106,10 +106,14 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
+def _whole(x: Any) -> Any:
+    return build.cast(matrix.real_of(x), dtypes.int32)
+
+
 @operator(to=None, method=False)
 def unpacked_with_info(packed: Tensor, n: int) -> Any:
     """(matrix, info as int32) of a result that was packed with its info."""
-    return matrix.part(packed, 0, n, n), build.cast(matrix.part(packed, n * n), dtypes.int32)
+    return matrix.part(packed, 0, n, n), _whole(matrix.part(packed, n * n))
 
 
 @function(to="linalg")
@@ -225,8 +229,8 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     _check(input, "linalg.cholesky", square=True)
-    factor = matrix.cholesky_factor(input.mT if upper else input)
-    return factor.mT if upper else factor
+    factor = matrix.cholesky_factor(input.mH if upper else input)
+    return factor.mH if upper else factor
 
 
 @function(name="cholesky", method="cholesky")
@@ -249,9 +253,9 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     _check(input, "linalg.cholesky_ex", square=True)
     if check_errors:
         cholesky(input)
-    packed = matrix.cholesky_info(input.mT if upper else input)
+    packed = matrix.cholesky_info(input.mH if upper else input)
     factor, info = unpacked_with_info(packed, input.shape[-1])
-    return return_types.linalg_cholesky_ex(factor.mT if upper else factor, info)
+    return return_types.linalg_cholesky_ex(factor.mH if upper else factor, info)
 
 
 @function(method=True)
@@ -265,7 +269,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     """
     _check(input2, "cholesky_solve", square=True)
     _same_dtype(input2, input, "cholesky_solve")
-    low, b = _batched(input2.mT if upper else input2, input)
+    low, b = _batched(input2.mH if upper else input2, input)
     return matrix.solve_by_cholesky(b, low)
 
 
@@ -398,11 +402,11 @@ def lu_solve(
     """
     _check(LU, "linalg.lu_solve", square=True, letter="LU")
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     p, low, up = _unpacked(LU, pivots)
-    if adjoint:  # Aᵀ = Uᵀ · Lᵀ · Pᵀ
-        half = solve_triangular(up.mT, B, upper=False)
-        return matmul(p, solve_triangular(low.mT, half, upper=True, unitriangular=True))
+    if adjoint:  # Aᴴ = Uᴴ · Lᴴ · Pᵀ
+        half = solve_triangular(up.mH, B, upper=False)
+        return matmul(p, solve_triangular(low.mH, half, upper=True, unitriangular=True))
     half = solve_triangular(low, matmul(p.mT, B), upper=False, unitriangular=True)
     return solve_triangular(up, half, upper=True)
 
@@ -434,7 +438,10 @@ def det_of(input: Tensor) -> Tensor:
 def sign_and_log(a: Tensor) -> Any:
     """(sign, logarithm of the absolute value) of the determinant."""
     packed = matrix.log_determinant(a)
-    return build.apply("detach", matrix.part(packed, 0)), matrix.part(packed, 1)
+    sign = matrix.part(packed, 0)
+    if not a.dtype.is_complex:
+        sign = build.apply("detach", sign)
+    return sign, matrix.real_of(matrix.part(packed, 1))
 
 
 @function(to="linalg")
@@ -467,6 +474,8 @@ def logdet(x: Tensor) -> Any:
     """
     _check(x, "logdet", square=True)
     sign, size = sign_and_log(x)
+    if x.dtype.is_complex:
+        return f.log(sign) + size
     return build.select(sign < 0, float("nan"), size)
 
 
@@ -506,7 +515,7 @@ def svd_of(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """
     if compute_uv:
         u, s, vh = svd(input, not some)
-        return return_types.svd(u, s, vh.mT)
+        return return_types.svd(u, s, vh.mH)
     m, n = input.shape[-2:]
     lead, kind = tuple(input.shape[:-2]), input.dtype.numpy
     left, right = (adopt(np.zeros((*lead, k, k), kind)) for k in (m, n))
@@ -712,10 +721,10 @@ def lstsq(
     solution = matrix.least_squares(*_batched(input, wide), limit)
     s = svdvals(input.detach())
     rank = count_above(s, 0.0, limit)
-    residuals = solution.reshape(-1).narrow(0, 0, 0)
+    residuals = solution.reshape(-1).narrow(0, 0, 0).abs()
     if m > n and driver not in (None, "gelsy") and bool((rank == n).all()):
-        residuals = (matmul(input, solution) - wide).square().sum(-2)
-    values = s if driver in ("gelsd", "gelss") else adopt(np.zeros(0, kind))
+        residuals = (matmul(input, solution) - wide).abs().square().sum(-2)
+    values = s if driver in ("gelsd", "gelss") else adopt(np.zeros(0, s.dtype.numpy))
     ranks = adopt(np.zeros(0, np.int64)) if driver == "gels" else rank
     return return_types.linalg_lstsq(
         solution.squeeze(-1) if vector else solution, residuals, ranks, values

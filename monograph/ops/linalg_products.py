@@ -106,14 +106,15 @@ def vector_norm(
     if prod(x.shape[k] for k in axes) == 0 and (power < 0 or power == INFINITY):
         raise ValueError(f"there is no norm of order {ord} of no elements")
     if power == 2:
-        return root(build.reduce("add", x * x, axes, keepdim))
+        squares = matrix.real_of(x * f.conj(x))
+        return root(build.reduce("add", squares, axes, keepdim))
     size = f.abs(x)
     if power == INFINITY:
         return amax(size, axes, keepdim) if axes else size
     if power == -INFINITY:
         return amin(size, axes, keepdim) if axes else size
     if power == 0:
-        return build.reduce("add", build.cast(f.ne(x, 0.0), x.dtype), axes, keepdim)
+        return build.reduce("add", build.cast(f.ne(x, 0.0), size.dtype), axes, keepdim)
     if power == 1:
         return build.reduce("add", size, axes, keepdim)
     total = build.reduce("add", _raised(size, power), axes, keepdim)
@@ -339,7 +340,7 @@ def cross_of(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 @operator(to=None, method=False)
 def scalar_product(x: Tensor, y: Tensor, dim: int) -> Any:
     """Σ x · y along dim."""
-    product = x * y
+    product = f.conj(x) * y
     return build.reduce("add", product, axes_of(product, dim))
 
 
@@ -429,7 +430,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
     for k in reversed(range(tau.shape[-1])):
         v = matrix.window(below, (0, m), (k, k + 1))
         scale = build.expand_dims(matrix.part(tau, k), [tau.ndim - 1, tau.ndim])
-        result = result - scale * matmul(v, matmul(matrix.turned(v), result))
+        result = result - scale * matmul(v, matmul(matrix.adjoint(v), result))
     return result
 
 

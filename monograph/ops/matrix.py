@@ -30,6 +30,16 @@ def turned(a: Any) -> Any:
     return build.permute(a, order)
 
 
+def adjoint(a: Any) -> Any:
+    """Rows and columns exchanged, and conjugated if the matrix is complex."""
+    return turned(f.conj(a))
+
+
+def real_of(a: Any) -> Any:
+    """The real part; of a real array, that array."""
+    return f.real(a) if a.dtype.is_complex else a
+
+
 def product(*matrices: Any) -> Any:
     """The matrix product of several."""
     result = matrices[0]
@@ -50,6 +60,12 @@ def triangle(a: Any, upper: bool, diagonal: int = 0) -> Any:
     offset = columns - rows
     inside = offset >= diagonal if upper else offset <= diagonal
     return build.select(inside, a, build.const(0, a.dtype))
+
+
+def mirrored(half: Any) -> Any:
+    """The self-adjoint matrix of which one triangle is given; its diagonal is made real."""
+    whole = half + adjoint(half)
+    return whole * (1.0 - identity(half.shape[-1], real_of(whole).dtype) * 0.5)
 
 
 def window(a: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
@@ -106,7 +122,7 @@ def inverse(a: Tensor) -> Any:
 
 @inverse.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
-    back = turned(y)
+    back = adjoint(y)
     return (-product(back, g, back),)
 
 
@@ -119,7 +135,7 @@ def inverse_info(a: Tensor) -> Any:
 @inverse_info.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
     n = a.shape[-1]
-    back = turned(part(y, 0, n, n))
+    back = adjoint(part(y, 0, n, n))
     return (-product(back, part(g, 0, n, n), back),)
 
 
@@ -136,8 +152,8 @@ def solve_system(a: Tensor, b: Tensor) -> Any:
 
 @solve_system.derivative
 def _(g: Any, y: Any, a: Any, b: Any) -> Any:
-    part_b = solve_system(turned(a), g)
-    return -product(part_b, turned(y)), part_b
+    part_b = solve_system(adjoint(a), g)
+    return -product(part_b, adjoint(y)), part_b
 
 
 @operator(to=None, method=False)
@@ -148,9 +164,9 @@ def solve_triangle(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Any:
 
 @solve_triangle.derivative
 def _(g: Any, y: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    part_b = solve_triangle(turned(a), g, not upper, unit)
+    part_b = solve_triangle(adjoint(a), g, not upper, unit)
     edge = (1 if upper else -1) if unit else 0
-    return triangle(-product(part_b, turned(y)), upper, edge), part_b
+    return triangle(-product(part_b, adjoint(y)), upper, edge), part_b
 
 
 # --- Cholesky and LU ----------------------------------------------------------------------------
@@ -180,26 +196,25 @@ def _(g: Any, y: Any, a: Any) -> Any:
 
 
 def _pull_cholesky(g: Any, factor: Any) -> Any:
-    inner = triangle(product(turned(factor), g), upper=False)
-    inner = (inner + turned(triangle(inner, False, -1))) * 0.5
+    inner = mirrored(triangle(product(adjoint(factor), g), upper=False)) * 0.5
     # factor⁻ᵀ · inner · factor⁻¹, by two triangular systems
-    left = solve_triangle(turned(factor), inner, True, False)
-    return turned(solve_triangle(turned(factor), turned(left), True, False))
+    left = solve_triangle(adjoint(factor), inner, True, False)
+    return adjoint(solve_triangle(adjoint(factor), adjoint(left), True, False))
 
 
 @operator(to=None, method=False)
 def solve_by_cholesky(b: Tensor, factor: Tensor) -> Any:
     """x with factor · factorᵀ · x = b for a lower factor, of equal leading axes."""
     half = solve_triangle(factor, b, False, False)
-    return solve_triangle(turned(factor), half, True, False)
+    return solve_triangle(adjoint(factor), half, True, False)
 
 
 @solve_by_cholesky.derivative
 def _(g: Any, y: Any, b: Any, factor: Any) -> Any:
     """As PyTorch has it: the derivative of factor · factorᵀ by a factor with two triangles."""
     part_b = solve_by_cholesky(g, factor)
-    both = product(part_b, turned(y))
-    return part_b, -product(both + turned(both), factor)
+    both = product(part_b, adjoint(y))
+    return part_b, -product(both + adjoint(both), factor)
 
 
 @operator(to=None, method=False)
@@ -210,7 +225,7 @@ def lu_packed(a: Tensor) -> Any:
 
 def lu_parts(packed: Any, m: int, n: int) -> tuple[Any, Any]:
     """(both factors in one matrix, pivots as int32)."""
-    pivots = part(packed, m * n, min(m, n))
+    pivots = real_of(part(packed, m * n, min(m, n)))
     return part(packed, 0, m, n), build.cast(pivots, dtypes.int32)
 
 
@@ -250,14 +265,14 @@ def _(g: Any, y: Any, a: Any) -> Any:
     if m > n:
         below = window(both, (k, m), (0, n))  # L₂ = A₂ · U⁻¹
         rest = _divided(window(given, (k, m), (0, n)), up)
-        g_up = g_up - triangle(product(turned(below), rest), True)
+        g_up = g_up - triangle(product(adjoint(below), rest), True)
     elif n > m:
         beside = window(both, (0, m), (k, n))  # U₂ = L⁻¹ · A₂
-        rest = solve_triangle(turned(low), window(given, (0, m), (k, n)), True, True)
-        g_low = g_low - triangle(product(rest, turned(beside)), False, -1)
-    inner = triangle(product(turned(low), g_low), False, -1)
-    inner = inner + triangle(product(g_up, turned(up)), True)
-    found = _divided(solve_triangle(turned(low), inner, True, True), up)
+        rest = solve_triangle(adjoint(low), window(given, (0, m), (k, n)), True, True)
+        g_low = g_low - triangle(product(rest, adjoint(beside)), False, -1)
+    inner = triangle(product(adjoint(low), g_low), False, -1)
+    inner = inner + triangle(product(g_up, adjoint(up)), True)
+    found = _divided(solve_triangle(adjoint(low), inner, True, True), up)
     if rest is not None:
         found = joined(found, rest, rows=m > n)
     return (product(permutation(pivots, m, a.dtype), found),)
@@ -265,7 +280,7 @@ def _(g: Any, y: Any, a: Any) -> Any:
 
 def _divided(g: Any, up: Any) -> Any:
     """g · up⁻ᵀ for an upper triangle."""
-    return turned(solve_triangle(up, turned(g), True, False))
+    return adjoint(solve_triangle(up, adjoint(g), True, False))
 
 
 def joined(first: Any, second: Any, rows: bool) -> Any:
@@ -286,7 +301,7 @@ def determinant(a: Tensor) -> Any:
 
 @determinant.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
-    return (build.expand_dims(g, [g.ndim, g.ndim + 1]) * cofactors(a),)
+    return (build.expand_dims(g, [g.ndim, g.ndim + 1]) * f.conj(cofactors(a)),)
 
 
 @operator(to=None, method=False)
@@ -297,7 +312,7 @@ def cofactors(a: Tensor) -> Any:
 
 @cofactors.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
-    det = determinant(a)
+    det, y = f.conj(determinant(a)), f.conj(y)
     wide = [det.ndim, det.ndim + 1]
     total = build.expand_dims(build.reduce("add", g * y, (a.ndim - 2, a.ndim - 1)), wide)
     return ((total * y - product(y, turned(g), y)) / build.expand_dims(det, wide),)
@@ -311,8 +326,12 @@ def log_determinant(a: Tensor) -> Any:
 
 @log_determinant.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
-    scale = build.expand_dims(part(g, 1), [a.ndim - 2, a.ndim - 1])
-    return (scale * turned(inverse_or_nan(a)),)
+    scale = real_of(part(g, 1))
+    if a.dtype.is_complex:  # the sign turns on the unit circle
+        turn = f.imag(f.conj(part(g, 0)) * part(y, 0))
+        scale = f.complex(scale, -turn)
+    scale = build.expand_dims(scale, [a.ndim - 2, a.ndim - 1])
+    return (scale * adjoint(inverse_or_nan(a)),)
 
 
 # --- spectral -----------------------------------------------------------------------------------
@@ -329,7 +348,7 @@ def svd_parts(packed: Any, m: int, n: int, full: bool) -> tuple[Any, Any, Any]:
     k = min(m, n)
     left, right = (m, n) if full else (k, k)
     u = part(packed, 0, m, left)
-    s = part(packed, m * left, k)
+    s = real_of(part(packed, m * left, k))
     return u, s, part(packed, m * left + k, right, n)
 
 
@@ -342,13 +361,18 @@ def _(g: Any, y: Any, a: Any, full: bool) -> Any:
     if full:  # what spans the rest is not unique, and takes no part
         u, gu = window(u, (0, m), (0, k)), window(gu, (0, m), (0, k))
         vh, gvh = window(vh, (0, k), (0, n)), window(gvh, (0, k), (0, n))
-    gap = inverse_or_zero(as_rows(s * s) - as_columns(s * s))
-    left, right = product(turned(u), gu), product(gvh, turned(vh))
+    # Not a difference of squares: fused into one rounding, that is not 0 on the diagonal.
+    across, down = as_rows(s), as_columns(s)
+    gap = inverse_or_zero((across - down) * (across + down))
+    left, right = product(adjoint(u), gu), product(gvh, adjoint(vh))
     # skew(Vᵀ gV) from gVh: (gVh · V)ᵀ - gVh · V
-    inner = (left - turned(left)) * gap * as_rows(s)
-    inner = inner + (turned(right) - right) * gap * as_columns(s) + on_diagonal(gs)
-    found = product(u, inner, vh)
+    inner = (left - adjoint(left)) * gap * as_rows(s)
+    inner = inner + (adjoint(right) - right) * gap * as_columns(s) + on_diagonal(gs)
     small = inverse_or_zero(s)
+    if a.dtype.is_complex:  # singular vectors may turn together
+        skew = (left - adjoint(left)) * 0.5
+        inner = inner + skew * identity(k, s.dtype) * as_rows(small)
+    found = product(u, inner, vh)
     if m > k:
         scaled = (gu - product(u, left)) * as_rows(small)
         found = found + product(scaled, vh)
@@ -379,7 +403,7 @@ def eigh_packed(a: Tensor, lower: bool) -> Any:
 
 def eigh_parts(packed: Any, n: int) -> tuple[Any, Any]:
     """The eigenvalues, and the eigenvectors as columns."""
-    return part(packed, 0, n), part(packed, n, n, n)
+    return real_of(part(packed, 0, n)), part(packed, n, n, n)
 
 
 @eigh_packed.derivative
@@ -388,9 +412,9 @@ def _(g: Any, y: Any, a: Any, lower: bool) -> Any:
     values, vectors = eigh_parts(y, n)
     g_values, g_vectors = eigh_parts(g, n)
     gap = inverse_or_zero(as_rows(values) - as_columns(values))
-    turn = product(turned(vectors), g_vectors)
-    inner = (turn - turned(turn)) * gap * 0.5 + on_diagonal(g_values)
-    return (product(vectors, inner, turned(vectors)),)
+    turn = product(adjoint(vectors), g_vectors)
+    inner = (turn - adjoint(turn)) * gap * 0.5 + on_diagonal(g_values)
+    return (product(vectors, inner, adjoint(vectors)),)
 
 
 @operator(to=None, method=False)
@@ -402,7 +426,7 @@ def eigenvalues(a: Tensor, lower: bool) -> Any:
 @eigenvalues.derivative
 def _(g: Any, y: Any, a: Any, lower: bool) -> Any:
     _, vectors = eigh_parts(eigh_packed(a, lower), a.shape[-1])
-    return (product(vectors * as_rows(g), turned(vectors)),)
+    return (product(vectors * as_rows(g), adjoint(vectors)),)
 
 
 # --- orthogonal factors, pseudo-inverse, exponential --------------------------------------------
@@ -434,10 +458,10 @@ def _(g: Any, y: Any, a: Any, complete: bool) -> Any:
     if n > m:
         beside, g_beside = window(a, (0, m), (m, n)), window(gr, (0, m), (m, n))
         rest = product(q, g_beside)
-        gq = gq + product(beside, turned(g_beside))
+        gq = gq + product(beside, adjoint(g_beside))
         r, gr = window(r, (0, m), (0, m)), window(gr, (0, m), (0, m))
-    inner = triangle(product(gr, turned(r)) - product(turned(q), gq), upper=True)
-    inner = inner + turned(triangle(inner, True, 1))
+    inner = product(gr, adjoint(r)) - product(adjoint(q), gq)
+    inner = mirrored(triangle(inner, upper=True))
     found = _divided(gq + product(q, inner), r)
     return (found if rest is None else joined(found, rest, rows=False),)
 
@@ -464,10 +488,10 @@ def _(g: Any, y: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 def _pull_pinv(g: Any, y: Any, a: Any) -> Any:
     m, n = a.shape[-2:]
-    back = turned(y)
+    back = adjoint(y)
     left = identity(m, a.dtype) - product(a, y)
     right = identity(n, a.dtype) - product(y, a)
-    flipped = turned(g)
+    flipped = adjoint(g)
     found = -product(back, g, back)
     found = found + product(left, flipped, y, back)
     return found + product(back, y, flipped, right)
@@ -483,8 +507,8 @@ def least_squares(a: Tensor, b: Tensor, rcond: float) -> Any:
 def _(g: Any, y: Any, a: Any, b: Any, rcond: float) -> Any:
     zero = build.const(0.0, a.dtype)
     inverted = pseudo_inverse(a, zero, build.const(rcond, a.dtype), False)
-    pulled = product(g, turned(b))
-    return _pull_pinv(pulled, inverted, a), product(turned(inverted), g)
+    pulled = product(g, adjoint(b))
+    return _pull_pinv(pulled, inverted, a), product(adjoint(inverted), g)
 
 
 @operator(to=None, method=False)
@@ -497,7 +521,7 @@ def exponential(a: Tensor) -> Any:
 def _(g: Any, y: Any, a: Any) -> Any:
     """The corner of the exponential of a block matrix holds the derivative."""
     n = a.shape[-1]
-    back = turned(a)
+    back = adjoint(a)
     above = joined(back, g, rows=False)
     below = joined(build.full(a.shape, 0.0, a.dtype), back, rows=False)
     whole = exponential(joined(above, below, rows=True))

@@ -12,7 +12,7 @@ def tensors(make, args, grad):
     for arg in args:
         if isinstance(arg, np.ndarray):
             arg = make(np.array(arg))
-            if grad and str(arg.dtype).partition(".")[2].startswith("float"):
+            if grad and str(arg.dtype).partition(".")[2].startswith(("float", "complex")):
                 arg.requires_grad_()
                 leaves.append(arg)
         made.append(arg)
@@ -39,12 +39,17 @@ def close(made, expected, tolerance, where=""):
     )
 
 
-LIMIT = {"float64": 1e-9, "float32": 3e-5, "float16": 2e-3}
+LIMIT = {"complex128": 1e-9, "complex64": 3e-5, "float64": 1e-9, "float32": 3e-5, "float16": 2e-3}
 
 
 def weights(outputs, seed):
     generator = np.random.default_rng(seed)
-    return [np.asarray(generator.normal(size=tuple(y.shape))).astype(kind(y)) for y in outputs]
+    made = []
+    for y in outputs:
+        parts_ = generator.normal(size=(2, *y.shape))
+        whole = parts_[0] + 1j * parts_[1] if kind(y).startswith("complex") else parts_[0]
+        made.append(np.asarray(whole).astype(kind(y)))
+    return made
 
 
 def agree(ours, theirs, *args, order=2, tolerance=1.0, **kwargs):

@@ -398,6 +398,29 @@ def test_tensor_equations():
           dims=(0,), order=1)  # fmt: skip
 
 
+def complex_normal(*size, seed=0):
+    return normal(*size, seed=seed) + 1j * normal(*size, seed=seed + 100)
+
+
+COMPLEX = ["inv", "det", "slogdet", "matrix_exp", "svdvals", "qr", "lu", "pinv", "norm", "cond"]
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_matrices(name):
+    agree(*both(name), complex_normal(2, 3, 3), tolerance=10)
+
+
+def test_complex_systems():
+    a, b = complex_normal(3, 3), complex_normal(3, 2, seed=1)
+    agree(*both("solve"), a, b)
+    agree(*both("solve_triangular"), a, b, upper=True)
+    agree(lambda x: linalg.cholesky(x @ x.mH), lambda x: TL.cholesky(x @ x.mH), a)
+    agree(lambda x: linalg.eigvalsh(x + x.mH), lambda x: TL.eigvalsh(x + x.mH), a)
+    agree(*both("vecdot"), complex_normal(4, 3), complex_normal(4, 3, seed=1))
+    agree(mg.cumsum, torch.cumsum, complex_normal(5), 0)
+    agree(mg.cumprod, torch.cumprod, complex_normal(5), 0)
+
+
 def test_through_views_and_methods():
     agree(lambda a: linalg.inv(a.mT[::2, ::2]), lambda a: TL.inv(a.mT[::2, ::2]), normal(5, 5))
     agree(lambda a: a.inverse(), lambda a: a.inverse(), normal(3, 3))
