@@ -69,7 +69,7 @@ def test_a_layer_more():
 
 
 def test_replay():
-    assert calls(mg.jit(training_step())) <= 140
+    assert calls(mg.jit(training_step())) <= 150
 
 
 @pytest.mark.parametrize(

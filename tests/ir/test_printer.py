@@ -57,7 +57,8 @@ def test_describe(node, line):
 
 def test_every_kind_is_shown():
     shown = {type(node) for node, _ in LINES}
-    assert shown == set(Node.__subclasses__())
+    # Other tests may declare kinds of their own.
+    assert shown == {k for k in Node.__subclasses__() if k.__module__ == Node.__module__}
     assert set(BODY) <= shown
 
 
