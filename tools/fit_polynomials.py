@@ -84,6 +84,12 @@ def fit(problem: Fit) -> tuple[list[float], float]:
 
 LN2 = float(np.log(2.0))
 
+
+def _erfcx(a: mpmath.mpf) -> mpmath.mpf:
+    """erfc without its exponential decay, and without the reciprocal one."""
+    return mp.erfc(a) * mp.exp(a**2) * (1 + 2 * a)
+
+
 FITS = [
     Fit(
         "EXP",
@@ -166,6 +172,45 @@ FITS = [
         -0.5,
         0.5,
         6,
+        np.float64,
+    ),
+    Fit(
+        "EXP2",
+        "2**r = 1 + r q(r)",
+        lambda r: (mp.mpf(2) ** r - 1) / r,
+        lambda r: r / mp.mpf(2) ** r,
+        -0.5,
+        0.5,
+        5,
+    ),
+    Fit(
+        "ASIN",
+        "asin(r) = r (1 + u q(u)), u = r²",
+        lambda u: (mp.asin(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
+        lambda u: u / (mp.asin(mp.sqrt(u)) / mp.sqrt(u)),
+        0.0,
+        0.25,
+        7,
+        np.float64,
+    ),
+    Fit(
+        "SINH",
+        "sinh(r) = r (1 + u q(u)), u = r²",
+        lambda u: (mp.sinh(mp.sqrt(u)) / mp.sqrt(u) - 1) / u,
+        lambda u: u / (mp.sinh(mp.sqrt(u)) / mp.sqrt(u)),
+        0.0,
+        1.0,
+        3,
+        np.float64,
+    ),
+    Fit(
+        "ERFC",
+        "erfc(a) exp(a²) (1 + 2 a) = q(t), t = (a - 4) / (a + 4)",
+        lambda t: _erfcx(4 * (1 + t) / (1 - t)),
+        lambda t: 1 / _erfcx(4 * (1 + t) / (1 - t)),
+        -1.0,
+        0.46,
+        13,
         np.float64,
     ),
 ]

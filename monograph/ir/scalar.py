@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import elementary
+from . import elementary, transcendental
 
 # (f, g, y, *operands) -> cotangent of one operand; f is the namespace of node constructors.
 Partial = Callable[..., Any] | None
@@ -74,6 +74,37 @@ def _erf(x: Any) -> Any:
     from math import erf
 
     return np.vectorize(erf, otypes=[np.float64])(x).astype(x.dtype)
+
+
+def _by_library(name: str) -> Callable[..., Any]:
+    """A function of Python's `math`, on arrays; where it raises it has a pole."""
+    import math
+
+    function = getattr(math, name)
+
+    def one(x: float) -> float:
+        try:
+            return function(x)  # type: ignore[no-any-return]
+        except (ValueError, OverflowError):
+            return math.inf
+
+    def call(x: Any) -> Any:
+        return np.vectorize(one, otypes=[np.float64])(x).astype(x.dtype)
+
+    return call
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    """The rest with the sign of a; of integers 0 where b is 0."""
+    if a.dtype.kind == "f":
+        return np.fmod(a, b)
+    return np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _toward(f: Any, g: Any, y: Any, part: Any) -> Any:
+    """g · part / y, and 0 where y is 0: the derivative of a length."""
+    origin = f.eq(y, 0.0)
+    return f.select(origin, 0.0, g * part / f.select(origin, 1.0, y))
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -156,6 +187,10 @@ scalar(
     "remainder", _quiet(_remainder), lambda f, g, y, a, b: g,
     lambda f, g, y, a, b: -g * f.floordiv(a, b), triton="{0} - floor({0} / {1}) * {1}",
 )  # fmt: skip
+scalar(
+    "fmod", _quiet(_fmod), lambda f, g, y, a, b: g, lambda f, g, y, a, b: -g * f.trunc(a / b),
+    triton="libdevice.fmod({0}, {1})",
+)  # fmt: skip
 scalar("neg", np.negative, lambda f, g, y, x: -g, triton="-{0}")
 scalar(
     "abs", np.abs, lambda f, g, y, x: _abs_pulled(f, g, x), result="real", triton="tl.abs({0})",
@@ -215,6 +250,12 @@ scalar(
     triton="{0}",
 )  # fmt: skip
 
+scalar(
+    "copysign", np.copysign,
+    lambda f, g, y, a, b: g * f.sign(a) * f.sign(y), lambda f, g, y, a, b: None,
+    triton="libdevice.copysign({0}, {1})",
+)  # fmt: skip
+
 # --- complex numbers: a compiler pass makes pairs of real numbers of them (compiler/pairs.py) ---
 scalar("real", np.real, lambda f, g, y, x: f.cast(g, x.dtype), result="real", triton="")
 scalar("imag", np.imag, lambda f, g, y, x: f.complex(g * 0.0, g), result="real", triton="")
@@ -270,6 +311,74 @@ scalar(
     "atan2", np.arctan2, lambda f, g, y, a, b: g * _per_square(f, b, a, b),
     lambda f, g, y, a, b: -g * _per_square(f, a, a, b),
     definition=elementary.atan2, triton="libdevice.atan2({0}, {1})",
+)  # fmt: skip
+_LN2, _LN10 = 0.6931471805599453, 2.302585092994046
+scalar(
+    "exp2", _quiet(np.exp2), lambda f, g, y, x: g * y * _LN2, definition=transcendental.exp2,
+    triton="libdevice.exp2({0})",
+)  # fmt: skip
+scalar(
+    "log2", _quiet(np.log2), lambda f, g, y, x: g / (x * _LN2), definition=transcendental.log2,
+    triton="libdevice.log2({0})",
+)  # fmt: skip
+scalar(
+    "log10", _quiet(np.log10), lambda f, g, y, x: g / (x * _LN10),
+    definition=transcendental.log10, triton="libdevice.log10({0})",
+)  # fmt: skip
+scalar(
+    "tan", _quiet(np.tan), lambda f, g, y, x: g * (y * y + 1.0), definition=transcendental.tan,
+    triton="libdevice.tan({0})",
+)  # fmt: skip
+scalar(
+    "asin", _quiet(np.arcsin), lambda f, g, y, x: g / f.sqrt(1.0 - x * x),
+    definition=transcendental.asin, triton="libdevice.asin({0})",
+)  # fmt: skip
+scalar(
+    "acos", _quiet(np.arccos), lambda f, g, y, x: -g / f.sqrt(1.0 - x * x),
+    definition=transcendental.acos, triton="libdevice.acos({0})",
+)  # fmt: skip
+scalar(
+    "atan", np.arctan, lambda f, g, y, x: g / (x * x + 1.0), definition=transcendental.atan,
+    triton="libdevice.atan({0})",
+)  # fmt: skip
+scalar(
+    "sinh", _quiet(np.sinh), lambda f, g, y, x: g * f.cosh(x), definition=transcendental.sinh,
+    triton="libdevice.sinh({0})",
+)  # fmt: skip
+scalar(
+    "cosh", _quiet(np.cosh), lambda f, g, y, x: g * f.sinh(x), definition=transcendental.cosh,
+    triton="libdevice.cosh({0})",
+)  # fmt: skip
+scalar(
+    "asinh", np.arcsinh, lambda f, g, y, x: g / f.hypot(x, 1.0),
+    definition=transcendental.asinh, triton="libdevice.asinh({0})",
+)  # fmt: skip
+scalar(
+    "acosh", _quiet(np.arccosh), lambda f, g, y, x: g / (f.sqrt(x - 1.0) * f.sqrt(x + 1.0)),
+    definition=transcendental.acosh, triton="libdevice.acosh({0})",
+)  # fmt: skip
+scalar(
+    "atanh", _quiet(np.arctanh), lambda f, g, y, x: g / (1.0 - x * x),
+    definition=transcendental.atanh, triton="libdevice.atanh({0})",
+)  # fmt: skip
+scalar(
+    "hypot", _quiet(np.hypot), lambda f, g, y, a, b: _toward(f, g, y, a),
+    lambda f, g, y, a, b: _toward(f, g, y, b), definition=transcendental.hypot,
+    triton="libdevice.hypot({0}, {1})", commutative=True,
+)  # fmt: skip
+scalar(
+    "erfc", _by_library("erfc"), lambda f, g, y, x: g * f.exp(-(x * x)) * -1.1283791670955126,
+    definition=transcendental.erfc, triton="libdevice.erfc({0})",
+)  # fmt: skip
+# Its derivative is the digamma function, which the operator brings.
+scalar(
+    "lgamma", _by_library("lgamma"), None, definition=transcendental.lgamma,
+    triton="libdevice.lgamma({0})",
+)  # fmt: skip
+
+scalar(
+    "gcd", np.gcd, None, None, definition=transcendental.gcd, triton="gcd({0}, {1})",
+    commutative=True,
 )  # fmt: skip
 
 # The functions of this package: what is added later belongs to a user.

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
+from ..ir import build
+from ..ir.node import Slot
 from ..tensor import Tensor
-from . import math, matmul
-from .creation import full_like
+from . import integers, math, matmul
 from .define import Scalar, function, operator
-from .inplace import in_place
+from .inplace import in_place, into
 from .views import expand
+
+f = build.functions
 
 _OPERANDS = (Tensor, int, float, complex, np.generic)
 
@@ -20,28 +24,107 @@ _OPERANDS = (Tensor, int, float, complex, np.generic)
 @operator(inplace=True)
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
     """input + value · tensor1 · tensor2."""
-    return x + tensor1 * tensor2 * value
+    common = build.common_dtype([x, tensor1, tensor2])
+    a, b, c = [build.cast(part, common) for part in (x, tensor1, tensor2)]
+    return a + build.as_node(value, common) * b * c
 
 
 @operator(inplace=True)
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
     """input + value · tensor1 / tensor2."""
-    return x + tensor1 / tensor2 * value
+    common = build.common_dtype([x, tensor1, tensor2])
+    if not common.is_smooth:
+        raise ValueError("addcdiv divides floats; for integers use div and add")
+    a, b, c = [build.cast(part, common) for part in (x, tensor1, tensor2)]
+    return a + build.as_node(value, common) * b / c
 
 
-@function(method=True, inplace=True)
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight · (end - input)."""
-    return math.add(input, math.mul(math.sub(end, input), weight))
+@operator(inplace=True)
+def lerp(x: Tensor, end: Tensor, weight: Tensor | Scalar) -> Any:
+    """input + weight · (end - input); from the end where the weight is large, so that 1 is it."""
+    others = [end] if isinstance(weight, Slot) else [end, weight]
+    for other in others:
+        if other.dtype is not x.dtype:
+            raise ValueError(f"lerp takes one dtype, got {x.dtype.name} and {other.dtype.name}")
+    share = build.as_node(weight, x.dtype)
+    way = end - x
+    return build.select(f.abs(share) < 0.5, x + share * way, end - way * (1.0 - share))
 
 
-def _alpha(plain: Callable[..., Any]) -> Callable[..., Any]:
+@operator(inplace=True)
+def fill(x: Tensor, value: Tensor | Scalar) -> Any:
+    """A tensor like x whose elements are all the value.
+
+    >>> import monograph as mg
+    >>> mg.fill(mg.zeros(2), 3).tolist()
+    [3.0, 3.0]
+    """
+    if value.ndim:
+        raise ValueError(f"the value must be a number or have no axes, got {list(value.shape)}")
+    return build.broadcast_to(build.as_node(value, x.dtype), x.shape)
+
+
+@function
+def zero_(input: Tensor) -> Tensor:
+    """All elements are set to 0.
+
+    >>> import monograph as mg
+    >>> mg.ones(2).zero_().tolist()
+    [0.0, 0.0]
+    """
+    return input.fill_(0)
+
+
+@function(method=False)
+def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """other - alpha · input.
+
+    >>> import monograph as mg
+    >>> mg.rsub(mg.tensor([1, 2]), 10, alpha=3).tolist()
+    [7, 4]
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"rsub: argument 'input' must be a Tensor, not {type(input).__name__}")
+    made: Tensor = _difference(other, input, alpha=alpha)
+    return made
+
+
+def _alpha(plain: Callable[..., Any], scaled: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator with its second operand times alpha; without alpha it is recorded plainly."""
+
     def call(input: Any, other: Any, *, alpha: float = 1, out: Any = None) -> Any:
-        return plain(input, other if alpha == 1 else math.mul(other, alpha), out=out)
+        if alpha.__class__ is int and alpha == 1:
+            return plain(input, other, out=out)
+        made = scaled(input, other, alpha)
+        return made if out is None else into(out, made)
 
     call.__name__, call.__doc__ = plain.__name__, plain.__doc__
-    call.operator = plain.operator
+    call.operator = plain.operator  # type: ignore[attr-defined]
     return call
+
+
+_difference = _alpha(math.sub, math.sub_scaled)
+_POWERS = {2: math.square, 0.5: math.sqrt, -1.0: math.reciprocal}
+
+
+def _power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """x to the power of exponent; 2, 1/2 and -1 are computed as what they are.
+
+    >>> import monograph as mg
+    >>> mg.pow(mg.tensor([1.0, 2.0]), 2).tolist()
+    [1.0, 4.0]
+    """
+    kind = exponent.__class__
+    if (kind is int or kind is float) and isinstance(input, Tensor):
+        smooth = input.dtype.is_smooth
+        if kind is int and exponent < 0 and not smooth:
+            raise errors.OperandError("pow: integers to negative integer powers are not allowed")
+        if exponent in _POWERS and (smooth or kind is int):
+            return _POWERS[exponent](input, out=out)
+    return math.pow(input, exponent, out=out)
+
+
+_power.__name__ = "pow"
 
 
 def _compare(plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,33 +139,39 @@ def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return math.clone(expand(source.to(x.dtype), *x.shape))
 
 
-def _filled(x: Tensor, value: float) -> Tensor:
-    return full_like(x, value)
+def _reversed(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def swapped(x: Tensor, other: Any) -> Any:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected a Tensor, got {type(x).__name__}")
+        return plain(other, x)
+
+    return swapped
 
 
 def _attach() -> None:
-    for name in ("add", "sub"):
-        function(_alpha(getattr(math, name)), method=True, inplace=True)
-    for name, plain in (
-        ("copy", _copy), ("fill", _filled), ("zero", lambda x: full_like(x, 0)),
-    ):  # fmt: skip
-        setattr(Tensor, f"{name}_", in_place(plain, name))
+    function(_alpha(math.add, math.add_scaled), method=True, inplace=True)
+    function(_difference, method=True, inplace=True, aliases=("subtract",))
+    function(_power, method=True, inplace=True)
+    Tensor.copy_ = in_place(_copy, "copy")  # type: ignore[attr-defined]
+    Tensor.zero_ = zero_  # type: ignore[attr-defined]
     arithmetic = {
-        "add": math.add, "sub": math.sub, "mul": math.mul, "truediv": math.div,
-        "floordiv": math.floor_divide, "mod": math.remainder, "pow": math.pow,
-        "matmul": matmul.matmul, "and": math.bitwise_and, "or": math.bitwise_or,
-        "xor": math.bitwise_xor,
+        "add": math.add, "sub": math.sub, "mul": math.mul, "truediv": math.div, "div": math.div,
+        "floordiv": math.floor_divide, "mod": math.remainder, "pow": _power,
+        "matmul": matmul.matmul, "and": integers.bitwise_and, "or": integers.bitwise_or,
+        "xor": integers.bitwise_xor, "lshift": integers.bitwise_left_shift,
+        "rshift": integers.bitwise_right_shift,
     }  # fmt: skip
     for name, plain in arithmetic.items():
         setattr(Tensor, f"__{name}__", plain)
-        setattr(Tensor, f"__r{name}__", lambda a, b, call=plain: call(b, a))
+        setattr(Tensor, f"__r{name}__", _reversed(plain))
         written = in_place(plain, plain.__name__)
         setattr(Tensor, f"__i{name}__", lambda a, b, call=written: call(a, b))
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__{name}__", _compare(getattr(math, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[method-assign,assignment]
+    Tensor.__pos__ = lambda x: math.positive(x)  # type: ignore[attr-defined]
     Tensor.__abs__ = lambda x: math.abs(x)  # type: ignore[attr-defined]
-    Tensor.__invert__ = lambda x: math.bitwise_not(x)  # type: ignore[attr-defined]
+    Tensor.__invert__ = lambda x: integers.bitwise_not(x)  # type: ignore[attr-defined]
 
 
 _attach()

@@ -116,6 +116,8 @@ def sgn(x: Tensor) -> Any:
     """x / |x|, and 0 of 0: the sign of real numbers, the direction of complex ones."""
     if x.dtype.is_complex:
         return f.sign(x)
+    if x.dtype is dtypes.bool_:
+        return x
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
 
 

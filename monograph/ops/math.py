@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import errors
 from ..ir import build, dtypes
 from ..ir.dtypes import DType, Kind
+from ..ir.node import Slot
 from ..tensor import Tensor
-from .define import Scalar, operator
+from .define import Scalar, function, operator
 
 f = build.functions
 
@@ -15,6 +17,30 @@ f = build.functions
 def floating(x: Any) -> Any:
     """x as a float: integers become the default dtype, as PyTorch's functions do."""
     return x if x.dtype.is_smooth else build.cast(x, dtypes.get_default_dtype())
+
+
+def tensors_only(**operands: Any) -> None:
+    """Refuse numbers where PyTorch takes tensors alone."""
+    for name, operand in operands.items():
+        if isinstance(operand, Slot):
+            spelled = "input" if name == "x" else name
+            raise TypeError(f"argument '{spelled}' must be a Tensor, not {operand.type.__name__}")
+
+
+def some_tensor(*operands: Any) -> None:
+    """Refuse numbers alone."""
+    if all(isinstance(operand, Slot) for operand in operands):
+        raise TypeError("at least one argument must be a Tensor, got numbers only")
+
+
+def _is_bool(operand: Any) -> bool:
+    return getattr(operand, "dtype", None) is dtypes.bool_
+
+
+def not_bool(name: str, dtype: DType) -> None:
+    """Refuse booleans, which have no such arithmetic."""
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(f"{name} is not defined for bool tensors")
 
 
 @operator(inplace=True)
@@ -26,17 +52,72 @@ def add(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 @operator(inplace=True)
 def sub(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x - other."""
+    _no_bool_difference(x, other)
     return f.sub(x, other)
 
 
-@operator(inplace=True)
+def _no_bool_difference(*operands: Any) -> None:
+    if any(_is_bool(operand) for operand in operands):
+        raise ValueError(
+            "subtraction with a bool tensor is not supported; to invert a mask use ~ or "
+            "logical_not, for the difference of two use ^ or logical_xor"
+        )
+
+
+@operator(to=None, method=False)
+def add_scaled(x: Tensor | Scalar, other: Tensor | Scalar, alpha: Scalar) -> Any:
+    """x + alpha · other."""
+    return f.add(*_scaled(x, other, alpha))
+
+
+@operator(to=None, method=False)
+def sub_scaled(x: Tensor | Scalar, other: Tensor | Scalar, alpha: Scalar) -> Any:
+    """x - alpha · other."""
+    _no_bool_difference(x, other)
+    return f.sub(*_scaled(x, other, alpha))
+
+
+def _scaled(x: Any, other: Any, alpha: Any) -> tuple[Any, Any]:
+    """x, and other times alpha, in their common dtype, which alpha must not raise."""
+    common = build.common_dtype([x, other])
+    if alpha.dtype.kind > max(common.kind, Kind.INT):
+        raise ValueError(f"alpha must not be {alpha.type.__name__} for {common.name} operands")
+    if alpha.dtype is dtypes.bool_ and common is not dtypes.bool_:
+        raise ValueError("a bool alpha is for bool operands only")
+    return build.as_node(x, common), build.as_node(other, common) * build.as_node(alpha, common)
+
+
+@operator(inplace=True, aliases=("multiply",))
 def mul(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x · other."""
     return f.mul(x, other)
 
 
+@operator(inplace=True, aliases=("divide",))
+def div(
+    x: Tensor | Scalar, other: Tensor | Scalar, *, rounding_mode: str | None = None
+) -> Any:  # fmt: skip
+    """x / other, a float; with rounding_mode "trunc" or "floor" rounded, integers if they are.
+
+    >>> import monograph as mg
+    >>> mg.div(mg.tensor([7, -7]), 2, rounding_mode="floor").tolist()
+    [3, -4]
+    """
+    if rounding_mode is None:
+        return x / other
+    if rounding_mode == "floor":
+        return _floor_quotient(x, other)
+    if rounding_mode != "trunc":
+        raise ValueError(
+            f"rounding_mode must be None, 'trunc' or 'floor', but it is {rounding_mode!r}"
+        )
+    not_bool("rounded division", build.common_dtype([x, other]))
+    quotient = f.div(x, other)
+    return f.trunc(quotient) if quotient.dtype.is_smooth else quotient
+
+
 @operator(inplace=True)
-def div(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
+def true_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x / other, a float."""
     return x / other
 
@@ -52,19 +133,53 @@ div.operator.saves = lambda kinds: (
 @operator(inplace=True)
 def floor_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """floor(x / other)."""
-    return f.floordiv(x, other)
+    return _floor_quotient(x, other)
+
+
+def _floor_quotient(x: Any, other: Any) -> Any:
+    """As Python's //: of floats by way of the exact rest, so that x = q · other + rest."""
+    common = build.common_dtype([x, other])
+    not_bool("floor division", common)
+    if not common.is_smooth:
+        return f.floordiv(x, other)
+    a, b = build.as_node(x, common), build.as_node(other, common)
+    rest = f.fmod(a, b)
+    quotient = (a - rest) / b
+    crossed = getattr(f, "and")(f.ne(rest, 0.0), f.ne(b < 0.0, rest < 0.0))
+    quotient = build.select(crossed, quotient - 1.0, quotient)
+    whole = f.floor(quotient)
+    whole = build.select(quotient - whole > 0.5, whole + 1.0, whole)
+    whole = build.select(f.eq(quotient, 0.0), f.copysign(0.0, a / b), whole)
+    return build.apply("detach", build.select(f.eq(b, 0.0), a / b, whole))
 
 
 @operator(inplace=True)
 def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x modulo other, with the sign of other."""
+    some_tensor(x, other)
+    not_bool("remainder", build.common_dtype([x, other]))
     return f.remainder(x, other)
+
+
+@operator(inplace=True)
+def fmod(x: Tensor, other: Tensor | Scalar) -> Any:
+    """What is left of x after whole parts of other, with the sign of x.
+
+    >>> import monograph as mg
+    >>> mg.fmod(mg.tensor([-3.0, 3.0]), 2).tolist()
+    [-1.0, 1.0]
+    """
+    tensors_only(x=x)
+    not_bool("fmod", build.common_dtype([x, other]))
+    return f.fmod(x, other)
 
 
 @operator(inplace=True)
 def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     """x to the power of exponent."""
+    some_tensor(x, exponent)
     common = build.common_dtype([x, exponent])
+    not_bool("pow", common)
     if common.is_smooth:
         return f.pow(x, exponent)
     return _integer_pow(build.as_node(x, common), build.as_node(exponent, common))
@@ -89,20 +204,51 @@ def _integer_pow(x: Any, exponent: Any) -> Any:
 
 
 @operator(inplace=True)
+def float_power(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
+    """x to the power of exponent, in double precision.
+
+    >>> import monograph as mg
+    >>> mg.float_power(mg.tensor([2, 3]), -1)[0].item()
+    0.5
+    """
+    some_tensor(x, exponent)
+    common = build.common_dtype([x, exponent])
+    wide = dtypes.complex128 if common.is_complex else dtypes.float64
+    return f.pow(build.as_node(x, wide), build.as_node(exponent, wide))
+
+
+@operator(inplace=True)
 def square(x: Tensor) -> Any:
     """x · x."""
+    x = build.cast(x, dtypes.int64) if _is_bool(x) else x
     return x * x
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("negative",))
 def neg(x: Tensor) -> Any:
     """-x."""
+    if _is_bool(x):
+        raise ValueError("negation of a bool tensor is not supported; use ~ or logical_not")
     return f.neg(x)
 
 
-@operator(inplace=True)
+@function(method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself.
+
+    >>> import monograph as mg
+    >>> mg.positive(mg.tensor(-1.0)).item()
+    -1.0
+    """
+    if input.dtype is dtypes.bool_:
+        raise errors.OperandError("positive: + of a bool tensor is not supported")
+    return input
+
+
+@operator(inplace=True, aliases=("absolute",))
 def abs(x: Tensor) -> Any:
     """|x|."""
+    not_bool("abs", x.dtype)
     return f.abs(x)
 
 
@@ -111,6 +257,8 @@ def sign(x: Tensor) -> Any:
     """-1, 0 or 1; 0 of NaN. Of complex numbers, see `sgn`."""
     if x.dtype.is_complex:
         raise NotImplementedError("sign is not defined for complex numbers; use sgn")
+    if x.dtype is dtypes.bool_:
+        return x
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
 
 
@@ -120,7 +268,7 @@ def exp(x: Tensor) -> Any:
     return f.exp(floating(x))
 
 
-@operator(inplace=True)
+@operator(to=("", "special"), inplace=True)
 def expm1(x: Tensor) -> Any:
     """exp(x) - 1, exact near 0."""
     return f.expm1(floating(x))
@@ -132,7 +280,7 @@ def log(x: Tensor) -> Any:
     return f.log(floating(x))
 
 
-@operator(inplace=True)
+@operator(to=("", "special"), inplace=True)
 def log1p(x: Tensor) -> Any:
     """log(1 + x), exact near 0."""
     return f.log1p(floating(x))
@@ -180,7 +328,7 @@ def tanh(x: Tensor) -> Any:
     return f.tanh(floating(x))
 
 
-@operator(inplace=True)
+@operator(to=("", "special"), inplace=True)
 def erf(x: Tensor) -> Any:
     """The error function."""
     return f.erf(floating(x))
@@ -189,34 +337,51 @@ def erf(x: Tensor) -> Any:
 @operator(inplace=True)
 def floor(x: Tensor) -> Any:
     """The largest integer not above x."""
+    not_bool("floor", x.dtype)
     return f.floor(x) if x.dtype.is_smooth else x
 
 
 @operator(inplace=True)
 def ceil(x: Tensor) -> Any:
     """The smallest integer not below x."""
+    not_bool("ceil", x.dtype)
     return f.ceil(x) if x.dtype.is_smooth else x
 
 
-@operator(inplace=True)
-def round(x: Tensor) -> Any:
-    """The nearest integer, halves to even."""
-    return f.round(x) if x.dtype.is_smooth else x
+@operator(to=("", "special"), inplace=True)
+def round(x: Tensor, *, decimals: int = 0) -> Any:
+    """The nearest integer, halves to even; or the nearest number with so many decimals.
+
+    >>> import monograph as mg
+    >>> mg.round(mg.tensor([1234.5678]), decimals=-2).tolist()
+    [1200.0]
+    """
+    not_bool("round", x.dtype)
+    if not x.dtype.is_smooth:
+        if decimals:
+            raise NotImplementedError("integers are rounded to integers only: decimals must be 0")
+        return x
+    if decimals == 0:
+        return f.round(x)
+    power = 10.0 ** (decimals if decimals > 0 else -decimals)
+    return f.round(x * power) / power if decimals > 0 else f.round(x / power) * power
 
 
 @operator
-def maximum(x: Tensor, other: Tensor | Scalar) -> Any:
+def maximum(x: Tensor, other: Tensor) -> Any:
     """The larger of both; NaN if either is."""
+    tensors_only(x=x, other=other)
     return f.maximum(x, other)
 
 
 @operator
-def minimum(x: Tensor, other: Tensor | Scalar) -> Any:
+def minimum(x: Tensor, other: Tensor) -> Any:
     """The smaller of both; NaN if either is."""
+    tensors_only(x=x, other=other)
     return f.minimum(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("clip",))
 def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -> Any:  # noqa: A002
     """x limited to [min, max]."""
     if min is None and max is None:
@@ -242,93 +407,87 @@ def where(condition: Tensor, x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 @operator(inplace=True)
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Scalar) -> Any:
     """x with value where mask holds."""
+    if mask.dtype is not dtypes.bool_:
+        raise ValueError(f"the mask must be bool, got {mask.dtype.name}")
+    if value.ndim:
+        raise ValueError(f"the value must be a number or have no axes, got {list(value.shape)}")
+    if value.dtype.is_complex and not x.dtype.is_complex:
+        raise ValueError(f"a complex value does not fit a tensor of {x.dtype.name}")
     return build.select(mask, build.as_node(value, x.dtype), x)
 
 
 @operator(inplace=True)
 def eq(x: Tensor, other: Tensor | Scalar) -> Any:
     """x == other."""
+    tensors_only(x=x)
     return f.eq(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("not_equal",))
 def ne(x: Tensor, other: Tensor | Scalar) -> Any:
     """x != other."""
+    tensors_only(x=x)
     return f.ne(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("less",))
 def lt(x: Tensor, other: Tensor | Scalar) -> Any:
     """x < other."""
+    tensors_only(x=x)
     return f.lt(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("less_equal",))
 def le(x: Tensor, other: Tensor | Scalar) -> Any:
     """x <= other."""
+    tensors_only(x=x)
     return f.le(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("greater",))
 def gt(x: Tensor, other: Tensor | Scalar) -> Any:
     """x > other."""
+    tensors_only(x=x)
     return f.gt(x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases=("greater_equal",))
 def ge(x: Tensor, other: Tensor | Scalar) -> Any:
     """x >= other."""
+    tensors_only(x=x)
     return f.ge(x, other)
 
 
 @operator(inplace=True)
 def logical_and(x: Tensor, other: Tensor) -> Any:
     """Both are non-zero."""
+    tensors_only(x=x, other=other)
     return getattr(f, "and")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
 
 @operator(inplace=True)
 def logical_or(x: Tensor, other: Tensor) -> Any:
     """Either is non-zero."""
+    tensors_only(x=x, other=other)
     return getattr(f, "or")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
+
+
+@operator(inplace=True)
+def logical_xor(x: Tensor, other: Tensor) -> Any:
+    """One of both is non-zero, and only one.
+
+    >>> import monograph as mg
+    >>> mg.logical_xor(mg.tensor([0, 1]), mg.tensor([2, 3])).tolist()
+    [True, False]
+    """
+    tensors_only(x=x, other=other)
+    return f.xor(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
 
 @operator(inplace=True)
 def logical_not(x: Tensor) -> Any:
     """x is zero."""
     return getattr(f, "not")(build.cast(x, dtypes.bool_))
-
-
-def _bits(function: str, x: Any, other: Any) -> Any:
-    if build.common_dtype([x, other]).is_smooth:
-        raise TypeError("bitwise operators take integers and booleans")
-    return build.elementwise(function, x, other)
-
-
-@operator(inplace=True)
-def bitwise_and(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in both; of booleans, both."""
-    return _bits("and", x, other)
-
-
-@operator(inplace=True)
-def bitwise_or(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in either; of booleans, either."""
-    return _bits("or", x, other)
-
-
-@operator(inplace=True)
-def bitwise_xor(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in one of both; of booleans, whether they differ."""
-    return _bits("xor", x, other)
-
-
-@operator(inplace=True)
-def bitwise_not(x: Tensor) -> Any:
-    """The bits not set; of booleans, the opposite."""
-    if x.dtype.is_smooth:
-        raise TypeError("bitwise operators take integers and booleans")
-    return getattr(f, "not")(x)
 
 
 @operator
@@ -344,8 +503,12 @@ def cast(x: Tensor, dtype: DType) -> Any:
 
 
 @operator
-def clone(x: Tensor) -> Any:
-    """A copy on a storage of its own."""
+def clone(x: Tensor, *, memory_format: Any = None) -> Any:
+    """A copy on a storage of its own. How it lies in memory the compiler decides."""
+    wanted = str(memory_format).rsplit(".", 1)[-1]
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(wanted)
+    if rank is not None and x.ndim != rank:
+        raise ValueError(f"{wanted} is for tensors of {rank} axes, got {list(x.shape)}")
     return x
 
 

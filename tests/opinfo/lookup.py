@@ -50,8 +50,9 @@ def find(entry: str) -> Callable[..., Any] | None:
 
 def by_name(name: str) -> Callable[..., Any] | None:
     """`linalg.det`, `add`, `__getitem__`: a function of the package, or else a method."""
+    name = name.removeprefix("torch.")
     found = _walk(mg, name)
-    if found is None and _walk(torch, name) is None:
+    if not callable(found) and not callable(_walk(torch, name)):  # torch.cfloat is a dtype
         found = getattr(mg.Tensor, name, None)
     return found if callable(found) else None
 

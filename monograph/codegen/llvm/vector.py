@@ -21,7 +21,10 @@ from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
 
 _FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 # Functions that LLVM has no intrinsic for: the C library is called for each lane.
-_LIBRARY = ("expm1", "log1p", "erf", "atan2")
+_LIBRARY = (
+    "expm1", "log1p", "erf", "erfc", "lgamma", "tan", "asin", "acos", "atan", "atan2", "hypot",
+    "sinh", "cosh", "asinh", "acosh", "atanh",
+)  # fmt: skip
 # Methods of the builder whose names Python does not allow as they are.
 _METHODS = {"and": "and_", "or": "or_", "not": "not_"}
 
@@ -227,6 +230,14 @@ class Builder:
         else:
             floored = self.div(a, b)
         rest = self.sub(a, self.mul(floored, b))
+        return self.select(self.eq(b, zero), zero, rest)
+
+    def fmod(self, a: Ref, b: Ref) -> Ref:
+        """a - trunc(a / b) · b, with the sign of a; of integers 0 where b is 0."""
+        if a.dtype.kind is Kind.FLOAT:
+            return self._binary("frem", a, b)
+        zero = self.const(0, a.dtype)
+        rest = self.sub(a, self.mul(self._quotient(a, self._divisor(a, b)), b))
         return self.select(self.eq(b, zero), zero, rest)
 
     def copysign_of_zero(self, rest: Ref, b: Ref) -> Ref:

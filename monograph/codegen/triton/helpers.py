@@ -68,6 +68,22 @@ def saturate(x, low, high, above: tl.constexpr):
     limit = tl.where(x >= above, high, tl.where(x < 0, low, whole))
     return tl.where(inside, whole, limit)
 """,
+    "rest": """
+def rest(a, b):
+    safe = tl.where(b == 0, 1, b).to(b.dtype)
+    return tl.where(b == 0, 0, a - (a // safe) * safe).to(a.dtype)
+""",
+    "gcd": """
+def gcd(a, b):
+    a = tl.abs(a)
+    b = tl.abs(b)
+    for _ in range(92):
+        safe = tl.where(b == 0, 1, b).to(b.dtype)
+        rest = tl.where(b == 0, 0, a - (a // safe) * safe).to(a.dtype)
+        a = tl.where(b == 0, a, b).to(a.dtype)
+        b = rest
+    return tl.abs(a)
+""",
     "remainder": """
 def remainder(a, b):
     safe = tl.where(b == 0, 1, b).to(b.dtype)
@@ -92,6 +108,8 @@ INTEGER_FUNCTIONS = {
     "div": "divide({0}, {1})",
     "floordiv": "floor_divide({0}, {1})",
     "remainder": "remainder({0}, {1})",
+    "fmod": "rest({0}, {1})",
+    "gcd": "gcd({0}, {1})",
     "sign": "({0} > 0).to({0}.dtype) - ({0} < 0).to({0}.dtype)",
     "floor": "{0}",
     "ceil": "{0}",
