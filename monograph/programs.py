@@ -1,14 +1,17 @@
 """The programs of this process: found by the key of a recording, on disk, or compiled.
 
 A program whose results include those wanted now serves again, so that a variable that happens to
-be alive does not cost a compilation. A small recording that was never seen before is interpreted
-at once and compiled when it comes again: a new cell of a notebook answers in milliseconds.
+be alive does not cost a compilation. Recordings that differ in sizes only share a program, after
+the first sizes were compiled as constants; sizes that stay get constants again. A small recording
+that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
+notebook answers in milliseconds.
 """
 
 from __future__ import annotations
 
 import gc
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,10 +19,13 @@ from typing import Any
 from . import backends, statistics
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
+from .compiler.family import Family, Member
 from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
+from .compiler.sizes import structure_of
 from .config import config
 
+SHARED = 512  # sizes that programs for many sizes stay set up for
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 
 
@@ -29,6 +35,9 @@ class Programs:
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
         self._met: set[Any] = set()  # keys that were interpreted once
+        self._families: dict[Any, Family] = {}  # by structure: programs for many sizes
+        self._shared: deque[Any] = deque()  # keys that such programs were set up for, oldest first
+        self._steady: set[Any] = set()  # keys that are worth a program of their own
         self._seen: list[Compilation] | None = None
 
     @contextmanager
@@ -50,7 +59,12 @@ class Programs:
             if executable.writes == writes and (
                 executable.outputs == wanted or set(executable.outputs) >= set(wanted)
             ):
-                return executable
+                family = getattr(executable, "family", None)
+                if family is None or not family.is_steady(executable):
+                    return executable
+                self._steady.add(key)
+                del self._by_key[key]
+                return None
         return None
 
     def make(self, key: Any, recording: Recording, backend: str) -> Executable:
@@ -65,16 +79,47 @@ class Programs:
     def _make(self, key: Any, recording: Recording, backend: str) -> Executable:
         if self._seen is not None:
             return self._compile(key, recording, backend, None)
+        member = self._member(key, recording, backend)
+        executable = None if member is None else member.find()
+        if executable is not None:
+            return self._share(key, executable)
         digest = _digest(recording, backend)
         executable = _restore(digest, backend)
         if executable is not None:
+            if member is not None:
+                member.note()
             self._by_key.setdefault(key, []).append(executable)
             return executable
+        if member is not None:
+            patience = 2 if _is_small(recording) else 1
+            executable = member.make(backends.load(backend), patience)
+            if executable is not None:
+                return self._share(key, executable)
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met.add(key)
             statistics.counters.interpreted += 1
             return compile_recording(recording, backends.load("reference"))
         return self._compile(key, recording, backend, digest)
+
+    def _member(self, key: Any, recording: Recording, backend: str) -> Member | None:
+        """The recording among those that differ in sizes only, where programs can be shared."""
+        if key in self._steady or not getattr(backends.load(backend), "MANY_SIZES", False):
+            return None
+        structure = structure_of(recording)
+        family = self._families.setdefault((structure.key, *key[1:]), Family())
+        return Member(family, structure, recording)
+
+    def _share(self, key: Any, executable: Executable) -> Executable:
+        """Keep a program that was set up for these sizes, and let go of the oldest of many."""
+        self._by_key.setdefault(key, []).append(executable)
+        self._shared.append(key)
+        if len(self._shared) > SHARED:
+            oldest = self._shared.popleft()
+            held = self._by_key.pop(oldest, [])
+            kept = [each for each in held if getattr(each, "family", None) is None]
+            if kept:
+                self._by_key[oldest] = kept
+        return executable
 
     def _compile(
         self, key: Any, recording: Recording, backend: str, digest: str | None

@@ -692,7 +692,8 @@ def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
         )  # fmt: skip
     leaves = tuple([value.meta for value in recorder.leaves])
     slots = tuple([type(number) for number in recorder.slots])
-    return rec_form.Recording(tuple(entries), leaves, slots, wanted, writes)
+    shapes = tuple([value.meta.shape for value in recorder.results])
+    return rec_form.Recording(tuple(entries), leaves, slots, wanted, writes, shapes)
 
 
 def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:

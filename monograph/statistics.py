@@ -14,6 +14,7 @@ class Counters:
     flushes: int = 0
     interpreted: int = 0
     compilations: int = 0
+    instantiations: int = 0  # sizes that a program for many sizes was set up for
     programs_from_disk: int = 0
     launches: int = 0
     pending: int = 0

@@ -6,7 +6,9 @@ that needs, and `build(compilation)` makes an executable once kernels and memory
 that does without kernels has `compile(compilation)` instead, from the expanded graph to an
 executable. `identity()` and `restore(image)` are for backends whose programs are kept on disk.
 `supports(dtype)`, where there is one, says for which element types kernels can be made: nodes of
-others are left to the reference interpreter, as steps of the program.
+others are left to the reference interpreter, as steps of the program. One that says `MANY_SIZES`
+builds programs for many sizes: where `compilation.decisions` is set, `build` returns a function
+from the values of symbols to an executable.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..ir import index
+from ..ir.extent import hint, proven
 from ..ir.index import Expr, Var
 from ..ir.node import Contract, Node, Reindex, coordinates
 
@@ -104,7 +105,7 @@ def matmul_call(node: Node, own: Sequence[bool], strides: Strides) -> MatmulCall
 
 
 def _out_of_bounds(e: Expr, extent: int) -> bool:
-    return e.lo < 0 or e.hi >= extent
+    return not (proven(e.lo, 0) and proven(extent - 1, e.hi))
 
 
 def _by_variable(flat: Expr) -> dict[Var, int]:
@@ -116,7 +117,7 @@ def _grouped(
 ) -> MatmulCall | None:
     assert isinstance(node, Contract)
     a, b, c = places
-    variables = [v for v in coordinates(node.domain) if v.extent > 1]
+    variables = [v for v in coordinates(node.domain) if v.extent not in (0, 1)]
     classes: dict[str, list[Var]] = {"batch": [], "m": [], "n": [], "k": []}
     for v in variables:
         kind = {
@@ -133,11 +134,11 @@ def _grouped(
         return None
     batch = [[v] for v in classes["batch"]]
     for kind in ("m", "n"):
-        runs[kind].sort(key=_extent)
+        runs[kind].sort(key=lambda run: hint(_extent(run)))
         batch += runs[kind][:-1]
         runs[kind] = runs[kind][-1:]
     m, n, k = (runs[kind][0] if runs[kind] else [] for kind in "mnk")
-    batch.sort(key=lambda run: -c[run[-1]])
+    batch.sort(key=lambda run: -hint(c[run[-1]]))
     made = []
     for place, base, offset, tail in ((a, bases[0], offsets[0], (m, k)),
                                       (b, bases[1], offsets[1], (k, n)),
@@ -158,11 +159,11 @@ def _unit_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     """Strides with those of axes of size 1 set to what a dense layout would have."""
     fixed = list(strides)
     span = 1
-    for k in sorted(range(len(shape)), key=lambda k: (shape[k] == 1, strides[k])):
+    for k in sorted(range(len(shape)), key=lambda k: (shape[k] == 1, hint(strides[k]))):
         if shape[k] == 1:
             fixed[k] = span
         else:
-            span = max(span, strides[k] * shape[k])
+            span = max(span, strides[k] * shape[k], key=hint)
     return tuple(fixed)
 
 
@@ -175,7 +176,7 @@ def _extent(run: Sequence[Var]) -> int:
 
 def _merge(variables: list[Var], holders: Sequence[dict[Var, int]]) -> list[list[Var]]:
     """Coordinates that step as one in every operand that holds them, outermost first."""
-    ordered = sorted(variables, key=lambda v: tuple(-h[v] for h in holders))
+    ordered = sorted(variables, key=lambda v: tuple(-hint(h[v]) for h in holders))
     runs: list[list[Var]] = []
     for v in ordered:
         if runs and all(h[runs[-1][-1]] == h[v] * v.extent for h in holders):

@@ -15,7 +15,7 @@ from . import layout
 from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
 from .host import Supports, everything, runs_on_host
 from .layout import Layouts
-from .plan import step_of
+from .plan import at_hints, step_of
 from .simplify import expand_contraction, rewrite, widened_contraction
 
 Accept = Callable[[str, dict, dict], bool]  # type: ignore[type-arg]
@@ -102,8 +102,7 @@ def _convolutions(contracts: Sequence[Node], accept: Accept) -> dict[int, Convol
         call = convolution_call(node)
         if call is None:
             continue
-        kind, layouts, options = step_of(call, _ideal_strides(call))
-        if accept(kind, layouts, options):
+        if accept(*at_hints(step_of(call, _ideal_strides(call)))):
             found[node.id] = call
     return found
 
@@ -136,6 +135,6 @@ def _matmul(node: Node, layouts: Layouts, accept: Accept) -> MatmulCall | None:
     """The first way to hand the node to the library: views first, then copies of operands."""
     for own in ((False, False), (True, False), (False, True), (True, True)):
         call = matmul_call(node, own, layouts.strides)
-        if call is not None and accept(*step_of(call, None)):
+        if call is not None and accept(*at_hints(step_of(call, None))):
             return call
     return None

@@ -13,6 +13,7 @@ from functools import cached_property
 from math import prod
 
 from ..ir import index
+from ..ir.extent import divided, hint
 from ..ir.index import Expr, Guard, Var
 from ..ir.node import Node, Reduce
 from .layout import Layouts
@@ -121,10 +122,10 @@ def reduction_frame(node: Node, layouts: Layouts) -> tuple[Frame, str]:
     reduced = tuple(k in node.axes for k in order)
     if _is_column(node, shape, reduced):
         return Frame(shape, tuple(not r for r in reduced)), "column"
-    long = node.size == 1 and source.size >= 4 * SPLIT
+    long = node.size == 1 and hint(source.size) >= 4 * SPLIT
     if long and node.combine in ("add", "max", "min", "mul", "and", "or"):
-        rows = -(-source.size // SPLIT)
-        limit = None if source.size % SPLIT == 0 else source.size
+        rows = (source.size + SPLIT - 1) // SPLIT
+        limit = source.size if divided(source.size, SPLIT) is None else None
         return Frame((rows, SPLIT), (False, True), limit), "split"
     return Frame(shape, reduced), "row"
 
@@ -134,8 +135,8 @@ def _is_column(node: Node, shape: tuple[int, ...], reduced: tuple[bool, ...]) ->
     assert isinstance(node, Reduce)
     if node.combine not in ("add", "mul", "max", "min", "and", "or") or node.size == 1:
         return False
-    kept = [k for k, gone in enumerate(reduced) if not gone and shape[k] > 1]
-    gone = [k for k, r in enumerate(reduced) if r and shape[k] > 1]
+    kept = [k for k, gone in enumerate(reduced) if not gone and shape[k] not in (0, 1)]
+    gone = [k for k, r in enumerate(reduced) if r and shape[k] not in (0, 1)]
     return bool(kept) and bool(gone) and min(kept) > max(gone)
 
 

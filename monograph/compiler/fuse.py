@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..ir.extent import hint
 from ..ir.index import Expr
 from ..ir.node import (
     Buffer,
@@ -83,7 +84,7 @@ class Fusion:
     def run(self) -> list[Unit]:
         """The units, in an order that respects their dependencies."""
         self.nodes = ancestors(self.outputs)
-        self.sizes = {node.id: node.size for node in self.nodes}
+        self.sizes = {node.id: hint(node.size) for node in self.nodes}
         self.host = {node.id for node in self.nodes if runs_on_host(node, self.supports)}
         self._keep_required()
         self._keep_shared()
@@ -170,14 +171,14 @@ class Fusion:
             else:
                 found: set[int] = set()
                 for source in node.inputs:
-                    if source.size * 4 > node.size:
+                    if hint(source.size) * 4 > hint(node.size):
                         found |= loads[source.id]
                 loads[node.id] = found
         return loads
 
     @staticmethod
     def _worth_keeping(node: Node, loads: set[int]) -> bool:
-        if isinstance(node, (Const, Reindex, Random)) or node.size < 64:
+        if isinstance(node, (Const, Reindex, Random)) or hint(node.size) < 64:
             return False
         if len(loads) > 1:
             return True

@@ -65,6 +65,7 @@ def _plan(stored: Mapping[str, Any]) -> Plan:
     facts["steps"] = [_step(step) for step in stored["steps"]]
     facts["results"] = [_frozen(result) for result in stored["results"]]
     facts["in_place"] = {int(result): leaf for result, leaf in stored["in_place"].items()}
+    facts["numbers"] = _frozen(stored["numbers"])
     return Plan(**facts)
 
 

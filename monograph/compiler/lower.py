@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
 from ..ir import build, dtypes, index
+from ..ir.extent import clamped, divided, hint
 from ..ir.index import Expr, Var
 from ..ir.node import Node, Reduce, Scatter, axis
 from ..ir.scalar import TABLE
@@ -332,7 +333,7 @@ class Staging:
 def keep_rows(stages: list[k.Stage], lowering: Lowering, frame: Frame) -> list[k.Stage]:
     """Expensive values that more than one stage uses are computed once and kept in scratch."""
     cols = frame.size // max(frame.rows, 1)
-    if cols > ROW_LIMIT or len(stages) < 2:
+    if hint(cols) > ROW_LIMIT or len(stages) < 2:
         return stages
     users: dict[int, list[int]] = {}
     dear: dict[int, k.Apply] = {}
@@ -391,7 +392,8 @@ def _slot(lists: list[list], level: int) -> list:  # type: ignore[type-arg]
 
 def _chunks(rows: int) -> int:
     """How many partial results a reduction over rows keeps: fixed by the domain alone."""
-    return max(1, min(64, rows // 16))
+    chunks: int = clamped(rows // 16, 1, 64)
+    return chunks
 
 
 def _product(sizes: Sequence[int]) -> int:
@@ -429,6 +431,6 @@ def _column_block(shape: Sequence[int]) -> int:
         return 1
     total = _product(shape)
     for block in (64, 32, 16, 8):
-        if total % block == 0:
+        if divided(total, block) is not None:
             return block
     return total

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..codegen.printer import format_kernel
 from ..config import config
+from ..ir.extent import Decisions, Extent, Values, deciding
 from ..ir.node import Buffer, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
@@ -30,7 +31,7 @@ from .host import everything
 from .image import Image
 from .lower import Lowered, Lowering
 from .pairs import has_complex, split_complex
-from .plan import Plan, Planner, step_of
+from .plan import Plan, Planner, shape_at
 from .recording import Expansion, Recording
 from .schedule import finish
 from .segments import join
@@ -69,7 +70,9 @@ class Compilation:
     graph: list[Node] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     lowered: dict[int, Lowered] = field(default_factory=dict)
+    planner: Planner | None = None
     plan: Plan | None = None
+    decisions: Decisions | None = None  # where the program is for many sizes
     image: Image | None = None  # where the backend makes one: what is kept on disk
     meta_nodes: int = 0
     checks: tuple[Note, ...] = ()  # what each check of the data tells the user
@@ -86,7 +89,9 @@ class Compilation:
         yield
         self.passes.append(Pass(name, time.perf_counter() - start))
         self.meta_nodes = self.meta_nodes or len(ancestors(self.graph))
-        if config.verify and self.graph:
+        # Sizes that vary may be equal without being the same: then two shapes meet that differ.
+        always = self.decisions is not None and name in ("expand", "contract")
+        if self.graph and (config.verify or always):
             verify(self.graph)
         if config.dump and (config.dump == "all" or name in config.dump.split(",")):
             print(f"--- {name}\n{self.describe()}", file=sys.stderr)
@@ -114,7 +119,7 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     with interning():
         made = Compilation(recording)
         with made.step("expand"):
-            made.graph = _expand(made, backend)
+            made.graph = _expand(made, Expansion(recording), backend)
         whole = getattr(backend, "compile", None)  # a backend that does without kernels
         executable: Executable = compile_for(made, backend) if whole is None else whole(made)
     if digest is not None and made.image is not None:
@@ -125,9 +130,8 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     return executable
 
 
-def _expand(made: Compilation, backend: Any) -> list[Node]:
+def _expand(made: Compilation, expansion: Expansion, backend: Any) -> list[Node]:
     """The nodes of the results, and of the checks for a backend that carries them out."""
-    expansion = Expansion(made.recording)
     graph = expansion.run()
     if not expansion.checks or not getattr(backend, "CHECKS", False):
         return graph
@@ -148,17 +152,72 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         contracted = _plain_outputs(contracted)
         made.graph = contracted.outputs
     with made.step("fuse"):
-        outputs = [node for node in made.graph if node.size]
+        outputs = [node for node in made.graph if node.size != 0]
         fusion = Fusion(outputs, contracted.layouts, contracted.calls, supports)
         made.units = fusion.run()
+        if made.decisions is not None and any(unit.host for unit in made.units):
+            raise TypeError("what the reference interpreter runs has sizes of its own")
     with made.step("lower"):
         made.lowered = lower_units(fusion, made.units, outputs)
         made.units = join(fusion, made.units, made.lowered)
     with made.step("plan"):
-        made.plan = _plan(made, fusion, outputs, backend)
+        made.planner = _planner(made, fusion, outputs, backend)
+        made.plan = made.planner.addressed({}) if made.decisions is None else None
     with made.step("emit"):
         executable: Executable = backend.build(made)
     return executable
+
+
+@dataclass(frozen=True)
+class Template:
+    """A program for many sizes: `bind` makes an executable for given values of the symbols."""
+
+    bind: Callable[[Values], Any]
+    shapes: tuple[tuple[int, ...], ...]  # of all results of the recording
+
+    def shapes_at(self, values: Values) -> tuple[tuple[int, ...], ...]:
+        """The shapes of all results at given sizes."""
+        return tuple([shape_at(shape, values) for shape in self.shapes])
+
+
+def compile_template(recording: Recording, backend: Any, decisions: Decisions) -> Template:
+    """A program for many sizes: leaves and attributes of the recording hold Extents.
+
+    Facts that the program depends on are noted in `decisions`.
+    """
+    with interning(), deciding(decisions):
+        made = Compilation(recording, decisions=decisions)
+        expansion = Expansion(recording)
+        with made.step("expand"):
+            made.graph = _expand(made, expansion, backend)
+            for node in ancestors(made.graph):  # no array is empty
+                if not all(extent >= 1 for extent in node.shape):
+                    raise TypeError("a program for many sizes has no room for empty arrays")
+        bind: Any = compile_for(made, backend)
+    if config.verbosity:
+        print(f"{made.summary()}, for many sizes", file=sys.stderr)
+    return Template(bind, tuple([node.shape for node in expansion.results]))
+
+
+def notes_at(made: Compilation, values: Values) -> tuple[Note, ...]:
+    """What checks tell the user, with the sizes of a run in place of symbols."""
+    if not made.checks:
+        return ()
+    shapes = [leaf.shape for leaf in made.recording.leaves]
+    shapes += [node.shape for node in ancestors(made.graph)]
+    open_sizes = {size for shape in shapes for size in shape if isinstance(size, Extent)}
+    shown = sorted(((repr(size), str(size.at(values))) for size in open_sizes), key=_length)
+    notes = []
+    for note in made.checks:
+        message = note.message
+        for text, number in shown:
+            message = message.replace(text, number)
+        notes.append(replace(note, message=message))
+    return tuple(notes)
+
+
+def _length(pair: tuple[str, str]) -> int:
+    return -len(pair[0])
 
 
 def _separate(graph: Sequence[Node]) -> list[Node]:
@@ -229,13 +288,8 @@ def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
     return found - {anchor.id for anchor in unit.anchors}
 
 
-def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: Any) -> Plan:
+def _planner(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: Any) -> Planner:
     recording = made.recording
-    workspaces = {}
-    for unit in made.units:
-        if unit.library is not None:
-            kind, layouts, options = step_of(unit.library, fusion.layouts.strides)
-            workspaces[unit.number] = backend.workspace(kind, layouts, options)
     checks = made.graph[len(recording.wanted) :]
     outputs = outputs[: len(outputs) - len(checks)]
     place = {node.id: n for n, node in enumerate(outputs)}
@@ -245,7 +299,8 @@ def _plan(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend: A
         if node.id in place:
             writes[place[node.id]] = leaf
     planner = Planner(
-        fusion, outputs, writes, made.lowered, workspaces, len(recording.leaves),
+        fusion, outputs, writes, made.lowered, backend.workspace, len(recording.leaves),
         len(recording.slots), checks,
     )  # fmt: skip
-    return planner.run(made.units)
+    planner.arrange(made.units)
+    return planner

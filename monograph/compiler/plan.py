@@ -7,13 +7,14 @@ addresses. A plan is plain data, so that it can be kept on disk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..codegen import kernel as k
 from ..config import config
 from ..ir.encode import encode
+from ..ir.extent import Values, hint, value_at
 from ..ir.node import Buffer, Node, Slot
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
@@ -33,6 +34,7 @@ class KernelStep:
     name: str
     arguments: tuple[Ref, ...]
     label: str = ""
+    sizes: tuple[int, ...] = ()  # the table of those that vary
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class HostStep:
 
 
 Step = KernelStep | LibraryStep | HostStep | CheckStep
+# (kind, operands, options) of a library step → bytes of each workspace that it needs.
+Workspace = Callable[[str, dict[str, Layout], dict[str, tuple[int, ...]]], dict[str, int]]
 
 
 @dataclass
@@ -91,6 +95,7 @@ class Plan:
     arena_bytes: int
     lower_bound: int
     keys: list[int] = field(default_factory=list)
+    numbers: tuple[int | float, ...] = ()  # computed from sizes that vary: the last slots
 
 
 @dataclass
@@ -121,6 +126,33 @@ def step_of(
     return call.kind, layouts, options
 
 
+LibraryFacts = tuple[str, dict[str, Layout], dict[str, tuple[int, ...]]]
+
+
+def _step_with(step: LibraryFacts, number: Callable[[int], int]) -> LibraryFacts:
+    kind, layouts, options = step
+    bound = {
+        name: Layout(tuple(map(number, o.shape)), tuple(map(number, o.strides)), o.dtype)
+        for name, o in layouts.items()
+    }
+    return kind, bound, {name: tuple(map(number, option)) for name, option in options.items()}
+
+
+def step_at(step: LibraryFacts, values: Values) -> LibraryFacts:
+    """A library step at given values of the sizes that vary."""
+    return _step_with(step, lambda size: value_at(size, values)) if values else step
+
+
+def at_hints(step: LibraryFacts) -> LibraryFacts:
+    """A library step at the sizes that the program is compiled at."""
+    return _step_with(step, hint)
+
+
+def shape_at(shape: tuple[int, ...], values: Values) -> tuple[int, ...]:
+    """Sizes at given values of those that vary."""
+    return tuple([value_at(extent, values) for extent in shape])
+
+
 def _layout(operand: Operand) -> Layout:
     return Layout(operand.shape, operand.strides, operand.base.dtype.name)
 
@@ -141,27 +173,43 @@ class Planner:
     outputs: Sequence[Node]
     writes: dict[int, int]  # output → leaf to overwrite
     lowered: dict[int, Lowered]  # unit number → kernel
-    workspaces: dict[int, dict[str, int]]  # unit number → bytes of library workspace
+    workspace: Workspace
     leaves: int
     slots: int
     checks: Sequence[Node] = ()  # numbers that say whether the data is as it must be
+    workspaces: dict[int, dict[str, int]] = field(default_factory=dict)  # by unit number, bytes
+    values: Values = field(default_factory=dict)  # of the sizes that vary
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
     order: list[Unit] = field(default_factory=list)
 
     def run(self, units: Sequence[Unit]) -> Plan:
         """The plan for these units."""
-        in_place = self._order_writes(units)
+        self.arrange(units)
+        return self.addressed({})
+
+    def arrange(self, units: Sequence[Unit]) -> None:
+        """All that does not depend on sizes: the order, and what is written in place."""
+        self._in_place = self._order_writes(units)
         self.order = self.fusion.sorted_units()
         if config.verify:
             self._verify_order()
+
+    def addressed(self, values: Values) -> Plan:
+        """The plan for given values of the sizes that vary."""
+        self.values = values
+        self.lifetimes, self.workspaces = {}, {}
+        for unit in self.order:
+            if unit.library is not None:
+                kind, layouts, options = self._library(unit.library)
+                self.workspaces[unit.number] = self.workspace(kind, layouts, options)
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
         steps = [step for unit in self.order for step in self._steps(unit)]
         return Plan(
             steps,
-            [(node.shape, node.dtype.name) for node in self.outputs],
-            in_place,
+            [(shape_at(node.shape, values), node.dtype.name) for node in self.outputs],
+            self._in_place,
             self.leaves,
             self.slots,
             arena,
@@ -242,7 +290,7 @@ class Planner:
                     continue
                 held = self.lifetimes.get(node.id)
                 if held is None:
-                    nbytes = node.size * node.dtype.itemsize
+                    nbytes = value_at(node.size, self.values) * node.dtype.itemsize
                     self.lifetimes[node.id] = Lifetime(nbytes, step, step)
                 else:
                     held.last = step
@@ -265,12 +313,16 @@ class Planner:
         sizes = {}
         for use, what in lowered.pairs():
             if isinstance(what, str) and use.role == "partials":
-                sizes[what] = use.elements * use.dtype.itemsize
+                sizes[what] = value_at(use.elements, self.values) * use.dtype.itemsize
         return sizes
 
     # --- steps ---
 
+    def _library(self, call: MatmulCall | ConvolutionCall) -> LibraryFacts:
+        return step_at(step_of(call, self.fusion.layouts.strides), self.values)
+
     def _ref(self, node: Node, offset: int = 0) -> Ref:
+        offset = value_at(offset, self.values)
         if isinstance(node, Buffer):
             return ("leaf", node.number, offset * node.dtype.itemsize)
         if isinstance(node, Slot):
@@ -308,7 +360,7 @@ class Planner:
                 else:
                     arguments.append(self._ref(what))
             return KernelStep(lowered.kernel.name, tuple(arguments))
-        kind, layouts, options = step_of(unit.library, self.fusion.layouts.strides)
+        kind, layouts, options = self._library(unit.library)
         arguments_by_name = {
             name: self._ref(node, offset)
             for name, (node, offset) in library_nodes(unit.library).items()

@@ -55,6 +55,7 @@ class Recording:
     slots: tuple[type, ...]
     wanted: tuple[int, ...]
     writes: tuple[tuple[int, int], ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()  # of all results, as they were recorded
 
 
 def placeholders(kinds: Sequence[Any]) -> list[Node | None]:
@@ -180,7 +181,9 @@ class Expansion:
     def _differentiate(self, inputs: Sequence[Node | None], count: int) -> list[Node]:
         roots = [node for node in inputs[:count] if node is not None]
         cotangents = [
-            build.full(root.shape, 1.0, root.dtype) if given is None else given
+            build.full(root.shape, 1.0, root.dtype)
+            if given is None
+            else build.broadcast_to(given, root.shape)
             for root, given in zip(roots, inputs[count : 2 * count], strict=True)
         ]
         wanted = [leaf for leaf in inputs[2 * count :] if leaf is not None]

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from ..codegen import kernel as k
 from ..ir import index
+from ..ir.extent import Extent, hint
 from ..ir.index import Condition, Expr, Guard, Var
 
 COLUMN = "l"  # the name of a scatter's column axis
@@ -176,7 +177,7 @@ def _common_last_axis(kernel: k.Kernel) -> Var | None:
 def _vector_axis(kernel: k.Kernel, inner: Var | None, outer: Var | None) -> Var | None:
     fixed = any(stage.privatised for stage in kernel.stages)
     candidates = [v for v in (inner, None if fixed and inner is not None else outer) if v]
-    candidates = [v for v in candidates if v.extent >= 4]
+    candidates = [v for v in candidates if hint(v.extent) >= 4]
     if not candidates:
         return None
     return max(candidates, key=lambda v: (_contiguity(kernel, v), v is inner))
@@ -196,12 +197,15 @@ def _contiguity(kernel: k.Kernel, axis: Var) -> float:
             step = index.coefficient(store.index, axis)
             total += weight
             good += weight * (1.0 if step == 1 else 0.1)
-    lanes = min(axis.extent, 16) / 16
+    lanes = min(hint(axis.extent), 16) / 16
     return (good / total if total else 1.0) * (0.25 + 0.75 * lanes)
 
 
 def _work(kernel: k.Kernel) -> int:
-    """Operations on elements, over the whole kernel."""
+    """Operations on elements, over the whole kernel: many, where sizes vary."""
+    axes = [*kernel.outer, *(v for stage in kernel.stages for v in stage.axes)]
+    if any(isinstance(v.extent, Extent) for v in axes):
+        return PARALLEL_WORK  # each launch decides
     rows = 1
     for v in kernel.outer:
         rows *= v.extent
@@ -223,7 +227,7 @@ def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
     if len(loads) != 2 or not stage.axes:
         return None
     for axis in reversed(kernel.outer):
-        if axis != vector and axis.extent >= 4:
+        if axis != vector and hint(axis.extent) >= 4:
             free = [v for v in loads if axis not in index.variables(v.index)]
             if len(free) == 1:
                 return axis, 4

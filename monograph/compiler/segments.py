@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ..codegen import kernel as k
 from ..ir import index
+from ..ir.extent import Extent
 from ..ir.index import Expr, Var
 from ..ir.node import Node
 from .fuse import Fusion, Unit
@@ -49,7 +50,7 @@ def flat_body(low: Lowered) -> Body | None:
         return None
     (stage,) = kernel.stages
     (axis,) = kernel.outer
-    if stage.axes or stage.reductions or stage.privatised:
+    if stage.axes or stage.reductions or stage.privatised or isinstance(axis.extent, Extent):
         return None
     lines: list[object] = [(use.dtype, use.role, use.elements == 1) for use in kernel.buffers]
     numbers: dict[int, int] = {}

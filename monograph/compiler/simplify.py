@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ..ir import build, index
 from ..ir.dtypes import accumulator
+from ..ir.extent import hint
 from ..ir.node import (
     Call,
     Contract,
@@ -109,7 +110,7 @@ def small_contraction(node: Node) -> Node | None:
     for extent in node.domain:
         work *= extent
     moved = node.size + node.inputs[0].size + node.inputs[1].size
-    return expand_contraction(node) if work < 2 * moved else None
+    return expand_contraction(node) if hint(work) < 2 * hint(moved) else None
 
 
 def wide_scatter(node: Node) -> Node | None:

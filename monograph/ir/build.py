@@ -16,6 +16,7 @@ import numpy as np
 from . import dtypes, index, native, native_linalg, native_order, scalar
 from .convert import convert, widened
 from .dtypes import DType, Kind
+from .extent import Extent, Real, agree, decisions
 from .index import Condition, Expr, Guard, Index
 from .node import (
     Buffer,
@@ -63,6 +64,13 @@ def exact(value: Number, dtype: DType) -> Number:
     """The Python number that `value` is once it is rounded to dtype."""
     item: Number = convert(np.asarray(value), dtype).item()
     return item
+
+
+def known_size(number: Any) -> Any:
+    """A number that depends on sizes that vary, as the slot that it is filled into."""
+    if isinstance(number, (Extent, Real)):
+        return slot(decisions().slot(number), int if isinstance(number, Extent) else float)
+    return number
 
 
 def const(value: Number, dtype: DType) -> Node:
@@ -206,6 +214,8 @@ def common_dtype(operands: Iterable[Node | Number]) -> DType:
     for operand in operands:
         if isinstance(operand, Slot):
             kinds.append(operand.type)
+        elif isinstance(operand, (Extent, Real)):
+            kinds.append(int if isinstance(operand, Extent) else float)
         elif isinstance(operand, Node):
             rank = 0 if operand.ndim else 1
             held = ranked[rank]
@@ -227,6 +237,7 @@ def common_dtype(operands: Iterable[Node | Number]) -> DType:
 
 def as_node(operand: Node | Number, dtype: DType) -> Node:
     """A node of that dtype from a node or a number."""
+    operand = known_size(operand)
     if isinstance(operand, Slot) and operand.dtype is dtype:
         # A slot is weak, this is not: what is made of it keeps the dtype.
         return make(Map, (operand,), (), dtype, "cast")
@@ -311,11 +322,11 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     rank = max(map(len, shapes), default=0)
     result = []
     for k in range(-rank, 0):
-        sizes = {s[k] for s in shapes if len(s) >= -k} - {1}
-        if len(sizes) > 1:
+        first, *others = {s[k] for s in shapes if len(s) >= -k} - {1} or {1}
+        if others and not all(agree(first, other) for other in others):
             listed = " and ".join(str(s) for s in shapes)
             raise ValueError(f"shapes {listed} do not broadcast together (axis {k})")
-        result.append(sizes.pop() if sizes else 1)
+        result.append(first)
     return tuple(result)
 
 
@@ -330,6 +341,8 @@ def broadcast_to(a: Node, shape: Shape) -> Node:
             where.append(index.wrap(axis(lead + k, extent)))
         elif extent == 1:
             where.append(index.ZERO)
+        elif agree(extent, shape[lead + k]):
+            where.append(index.wrap(axis(lead + k, shape[lead + k])))
         else:
             raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
     return reindex(a, shape, where)
@@ -457,7 +470,7 @@ def einsum(letters_a: str, letters_b: str, letters_out: str, a: Node, b: Node) -
     """A contraction without affine maps, named as in einsum: einsum("mk", "kn", "mn", a, b)."""
     sizes = dict(zip(letters_a, a.shape, strict=True))
     for letter, extent in zip(letters_b, b.shape, strict=True):
-        if sizes.setdefault(letter, extent) != extent:
+        if not agree(sizes.setdefault(letter, extent), extent):
             raise ValueError(f"sizes of axis {letter!r} differ: {a.shape} and {b.shape}")
     letters = letters_out + "".join(c for c in sizes if c not in letters_out)
     domain = tuple([sizes[c] for c in letters])

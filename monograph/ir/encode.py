@@ -20,7 +20,7 @@ _KINDS: dict[str, type[Node]] = {
 }  # fmt: skip
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float)}
 _EXPRESSIONS: dict[str, Any] = {
-    "var": index.Var, "sym": index.Sym, "sum": index.Sum, "div": index.FloorDiv,
+    "var": index.Var, "sum": index.Sum, "div": index.FloorDiv,
     "mod": index.Mod, "product": index.Product, "read": index.Read,
     "min": lambda a, b: index.Extreme("min", a, b),
     "max": lambda a, b: index.Extreme("max", a, b),

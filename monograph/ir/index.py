@@ -1,17 +1,21 @@
 """Index expressions: the small integer algebra in which nodes and kernels say where they read.
 
 An expression is a canonical sum: a constant plus integer multiples of atoms. Atoms are loop
-coordinates (`Var`), symbolic sizes (`Sym`), `FloorDiv`, `Mod`, `Min`, `Max`, products of atoms, and
-`Read`, the value of an integer tensor at a place. Every expression knows its range. Equal
+coordinates (`Var`), `FloorDiv`, `Mod`, `Min`, `Max`, products of atoms, and `Read`, the value of an
+integer tensor at a place. Every expression knows its range. Equal
 expressions compare and hash equal, so rewriting is: build again with `+ * // %`, and let the
 constructors simplify. `Condition` says `expr >= 0` or `expr == 0`; a guard is a tuple of them.
+
+In a program for many sizes an `Extent` may stand wherever an int does: as a coefficient, as a
+constant, as a bound. Only what is proven for all sizes simplifies.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Union
+
+from .extent import Extent, common_factor, divided, hint, proven
 
 UNBOUNDED = 1 << 62
 
@@ -29,8 +33,8 @@ class Expr:
     def _finish(self, key: tuple[object, ...], lo: int, hi: int) -> None:
         self.key = key
         self._hash = hash(key)
-        self.lo = max(lo, -UNBOUNDED)
-        self.hi = min(hi, UNBOUNDED)
+        self.lo = lo if isinstance(lo, Extent) else max(lo, -UNBOUNDED)
+        self.hi = hi if isinstance(hi, Extent) else min(hi, UNBOUNDED)
 
     def __hash__(self) -> int:
         return self._hash
@@ -38,7 +42,7 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if isinstance(other, int):
+        if isinstance(other, (int, Extent)):
             return isinstance(self, Sum) and not self.terms and self.const == other
         return isinstance(other, Expr) and self._hash == other._hash and self.key == other.key
 
@@ -79,17 +83,7 @@ class Var(Expr):
     def __init__(self, name: str, extent: int) -> None:
         self.name = name
         self.extent = extent
-        self._finish(("var", name, extent), 0, max(extent - 1, 0))
-
-
-class Sym(Expr):
-    """A symbolic size, positive, with an optional upper bound."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str, lo: int = 1, hi: int = UNBOUNDED) -> None:
-        self.name = name
-        self._finish(("sym", name), lo, hi)
+        self._finish(("var", name, extent), 0, _last(extent))
 
 
 class Sum(Expr):
@@ -101,10 +95,18 @@ class Sum(Expr):
         self.const = const
         self.terms = terms
         lo = hi = const
+        known = True
         for atom, coefficient in terms:
-            ends = (atom.lo * coefficient, atom.hi * coefficient)
-            lo += min(ends)
-            hi += max(ends)
+            ascends = coefficient >= 0 if coefficient.__class__ is int else proven(coefficient, 0)
+            if ascends:
+                lo += atom.lo * coefficient
+                hi += atom.hi * coefficient
+            else:
+                lo += atom.hi * coefficient
+                hi += atom.lo * coefficient
+                known = known and proven(0, coefficient)
+        if not known:
+            lo, hi = -UNBOUNDED, UNBOUNDED
         self._finish(("sum", const, terms), lo, hi)
 
 
@@ -115,6 +117,11 @@ class FloorDiv(Expr):
 
     def __init__(self, a: Expr, n: Expr) -> None:
         self.a, self.n = a, n
+        if _has_extents(a, n):
+            positive = proven(a.lo, 0)
+            lo, hi = (0, a.hi // n.lo) if positive else (-UNBOUNDED, UNBOUNDED)
+            self._finish(("div", a, n), lo, hi)
+            return
         divisors = (max(n.lo, 1), max(n.hi, 1))
         ends = [end // d for end in (a.lo, a.hi) for d in divisors]
         self._finish(("div", a, n), min(ends), max(ends))
@@ -127,7 +134,9 @@ class Mod(Expr):
 
     def __init__(self, a: Expr, n: Expr) -> None:
         self.a, self.n = a, n
-        hi = n.hi - 1 if a.lo < 0 else min(n.hi - 1, a.hi)
+        hi = n.hi - 1
+        if proven(a.lo, 0) and proven(hi, a.hi):
+            hi = a.hi
         self._finish(("mod", a, n), 0, hi)
 
 
@@ -138,12 +147,17 @@ class Extreme(Expr):
 
     def __init__(self, name: str, a: Expr, b: Expr) -> None:
         self.name, self.a, self.b = name, a, b
+        if _has_extents(a, b):
+            least = name == "min"
+            lo = -UNBOUNDED if least else a.lo
+            self._finish((name, a, b), lo, a.hi if least else UNBOUNDED)
+            return
         pick = min if name == "min" else max
         self._finish((name, a, b), pick(a.lo, b.lo), pick(a.hi, b.hi))
 
 
 class Product(Expr):
-    """a · b of two atoms: appears only with symbolic sizes."""
+    """a · b of two atoms."""
 
     __slots__ = ("a", "b")
 
@@ -165,7 +179,16 @@ class Read(Expr):
 
     def __init__(self, source: int, index: tuple[Expr, ...], extent: int) -> None:
         self.source, self.index, self.extent = source, index, extent
-        self._finish(("read", source, index, extent), 0, max(extent - 1, 0))
+        self._finish(("read", source, index, extent), 0, _last(extent))
+
+
+def _last(extent: int) -> int:
+    """The largest coordinate below an extent."""
+    return extent - 1 if isinstance(extent, Extent) else max(extent - 1, 0)
+
+
+def _has_extents(a: Expr, b: Expr) -> bool:
+    return any(isinstance(end, Extent) for end in (a.lo, a.hi, b.lo, b.hi))
 
 
 class Condition:
@@ -194,14 +217,14 @@ class Condition:
         """True when ranges alone prove it."""
         if self.equal:
             return self.expr.lo == 0 == self.expr.hi
-        return self.expr.lo >= 0
+        return proven(self.expr.lo, 0)
 
     @property
     def never(self) -> bool:
         """True when ranges alone refute it."""
         if self.equal:
-            return self.expr.lo > 0 or self.expr.hi < 0
-        return self.expr.hi < 0
+            return proven(self.expr.lo, 1) or proven(-1, self.expr.hi)
+        return proven(-1, self.expr.hi)
 
 
 Guard = tuple[Condition, ...]
@@ -214,7 +237,9 @@ def num(value: int) -> Expr:
 
 def wrap(value: Index) -> Expr:
     """An Expr from an Expr or an int."""
-    return value if isinstance(value, Expr) else Sum(int(value), ())
+    if isinstance(value, Expr):
+        return value
+    return Sum(value if isinstance(value, Extent) else int(value), ())
 
 
 ZERO = Sum(0, ())
@@ -222,7 +247,7 @@ ZERO = Sum(0, ())
 
 def constant(e: Index) -> int | None:
     """The integer that e is, or None when it varies."""
-    if isinstance(e, int):
+    if isinstance(e, (int, Extent)):
         return e
     if isinstance(e, Sum) and not e.terms:
         return e.const
@@ -345,18 +370,38 @@ def multiply(a: Expr, b: Expr) -> Expr:
 def _split_by(e: Expr, n: int) -> tuple[Expr, Expr]:
     """e = n·q + r with every term of q whole: (q, r)."""
     const, terms = split(e)
-    high = {a: c // n for a, c in terms.items() if c % n == 0}
-    low = {a: c for a, c in terms.items() if c % n != 0}
-    return _rebuild(const // n, high), _rebuild(const % n, low)
+    high: dict[Expr, int] = {}
+    low: dict[Expr, int] = {}
+    for atom, c in terms.items():
+        whole = divided(c, n)
+        if whole is None:
+            low[atom] = c
+        else:
+            high[atom] = whole
+    whole_const, rest = _split_constant(const, n)
+    return _rebuild(whole_const, high), _rebuild(rest, low)
+
+
+def _split_constant(const: int, n: int) -> tuple[int, int]:
+    """const = n·q + r: (q, r), with what is plainly divisible in q."""
+    if not isinstance(const, Extent) and not isinstance(n, Extent):
+        return const // n, const % n
+    whole = divided(const, n)
+    if whole is not None:
+        return whole, 0
+    if isinstance(n, Extent):
+        return 0, const
+    whole = const // n
+    return whole, const - whole * n
 
 
 def _low_digits(e: Expr, n: int) -> tuple[int, Expr, Expr] | None:
     """(g, q, s) with e = g·q + s, 0 <= s < g, g a divisor of n above 1; the largest such g."""
     _, terms = split(e)
-    candidates = {math.gcd(c, n) for c in terms.values()} - {1}
-    for g in sorted(candidates, reverse=True):
+    candidates = {common_factor(c, n) for c in terms.values()} - {1}
+    for g in sorted(candidates, key=hint, reverse=True):
         q, s = _split_by(e, g)
-        if s.lo >= 0 and s.hi < g:
+        if proven(s.lo, 0) and proven(g - 1, s.hi):
             return g, q, s
     return None
 
@@ -369,7 +414,7 @@ def floordiv(a: Expr, n: Expr) -> Expr:
     if divisor == 1:
         return a
     q, r = _split_by(a, divisor)
-    if r.lo >= 0 and r.hi < divisor:
+    if proven(r.lo, 0) and proven(divisor - 1, r.hi):
         return q
     if constant(q) != 0:
         return add(q, floordiv(r, n))
@@ -381,13 +426,14 @@ def floordiv(a: Expr, n: Expr) -> Expr:
         return floordiv(r.a, multiply(r.n, n))
     if isinstance(r, Mod):
         inner = constant(r.n)
-        if inner is not None and inner % divisor == 0:
-            return mod(floordiv(r.a, n), num(inner // divisor))
+        whole = None if inner is None else divided(inner, divisor)
+        if whole is not None:
+            return mod(floordiv(r.a, n), num(whole))
     return FloorDiv(r, n)
 
 
 def _symbolic_floordiv(a: Expr, n: Expr) -> Expr:
-    if a.lo >= 0 and a.hi < n.lo:
+    if proven(a.lo, 0) and proven(n.lo - 1, a.hi):
         return ZERO
     if a == n:
         return num(1)
@@ -398,11 +444,12 @@ def mod(a: Expr, n: Expr) -> Expr:
     """a mod n, in [0, n), for positive n."""
     divisor = constant(n)
     if divisor is None:
-        return a if a.lo >= 0 and a.hi < n.lo else (ZERO if a == n else Mod(a, n))
+        inside = proven(a.lo, 0) and proven(n.lo - 1, a.hi)
+        return a if inside else (ZERO if a == n else Mod(a, n))
     if divisor == 1:
         return ZERO
     _, r = _split_by(a, divisor)
-    if r.lo >= 0 and r.hi < divisor:
+    if proven(r.lo, 0) and proven(divisor - 1, r.hi):
         return r
     digits = _low_digits(r, divisor)
     if digits is not None:
@@ -410,7 +457,7 @@ def mod(a: Expr, n: Expr) -> Expr:
         return add(scale(mod(high, num(divisor // g)), g), low)
     if isinstance(r, Mod):
         inner = constant(r.n)
-        if inner is not None and inner % divisor == 0:
+        if inner is not None and divided(inner, divisor) is not None:
             return mod(r.a, n)
     return Mod(r, n)
 
@@ -418,17 +465,17 @@ def mod(a: Expr, n: Expr) -> Expr:
 def minimum(a: Index, b: Index) -> Expr:
     """min(a, b)."""
     a, b = wrap(a), wrap(b)
-    if a.hi <= b.lo:
+    if proven(b.lo, a.hi):
         return a
-    return b if b.hi <= a.lo else Extreme("min", a, b)
+    return b if proven(a.lo, b.hi) else Extreme("min", a, b)
 
 
 def maximum(a: Index, b: Index) -> Expr:
     """max(a, b)."""
     a, b = wrap(a), wrap(b)
-    if a.lo >= b.hi:
+    if proven(a.lo, b.hi):
         return a
-    return b if b.lo >= a.hi else Extreme("max", a, b)
+    return b if proven(b.lo, a.hi) else Extreme("max", a, b)
 
 
 def within(e: Expr, extent: Index) -> Guard:
@@ -453,7 +500,7 @@ def substitute(e: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     if isinstance(e, Sum):
         parts = [scale(substitute(atom, mapping), c) for atom, c in e.terms]
         return total([e.const, *parts])
-    if isinstance(e, (Var, Sym)):
+    if isinstance(e, Var):
         return e
     return rebuild_atom(e, lambda part: substitute(part, mapping))
 
@@ -544,7 +591,7 @@ def evaluate(
         for atom, c in e.terms:
             result = result + evaluate(atom, values, read) * c
         return result
-    if isinstance(e, (Var, Sym)):
+    if isinstance(e, Var):
         return values[e]
     if isinstance(e, Read):
         return read(e.source, tuple(evaluate(i, values, read) for i in e.index))
@@ -595,7 +642,7 @@ def show(e: Expr) -> str:
         if e.const or not parts:
             parts.append(str(e.const))
         return " + ".join(parts).replace("+ -", "- ")
-    if isinstance(e, (Var, Sym)):
+    if isinstance(e, Var):
         return e.name
     if isinstance(e, FloorDiv):
         return f"{_enclose(e.a)}//{_enclose(e.n)}"
@@ -616,5 +663,5 @@ def _show_term(atom: Expr, c: int) -> str:
 
 
 def _enclose(e: Expr) -> str:
-    simple = isinstance(e, (Var, Sym, Read, Extreme)) or constant(e) is not None
+    simple = isinstance(e, (Var, Read, Extreme)) or constant(e) is not None
     return show(e) if simple else f"({show(e)})"

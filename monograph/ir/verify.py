@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from . import index, native, scalar
 from .build import IDENTITY, SLOT_DTYPE, result_dtype
 from .dtypes import Kind, bool_, int64, uint32
+from .extent import Extent, deciding
 from .index import Expr, Guard, Read
 from .node import (
     Buffer,
@@ -49,6 +50,11 @@ def verify(outputs: Sequence[Node]) -> None:
     >>> from monograph.ir import build, dtypes
     >>> verify([build.buffer(0, (3,), dtypes.float32) * 2.0])
     """
+    with deciding(None):  # sizes that vary are checked at their hints: that assumes nothing
+        _verify(outputs)
+
+
+def _verify(outputs: Sequence[Node]) -> None:
     buffers: dict[int, Node] = {}
     for node in ancestors(outputs):
         _verify_common(node)
@@ -67,7 +73,7 @@ def _require(node: Node, holds: bool, rule: str) -> None:
 def _verify_common(node: Node) -> None:
     older = all(n.id < node.id for n in node.inputs)
     _require(node, older, "inputs are created before their users")
-    whole = all(isinstance(extent, int) and extent >= 0 for extent in node.shape)
+    whole = all(isinstance(extent, (int, Extent)) and extent >= 0 for extent in node.shape)
     _require(node, whole, "extents are integers of at least 0")
     complete = len(node.attributes) >= len(node.fields)
     _require(node, complete, f"attributes are {node.fields}")
@@ -214,6 +220,8 @@ def _verify_bounds(node: Node, where: Sequence[Expr], into: Shape, guard: Guard)
     _require(node, len(where) == len(into), f"there is one index per axis of {list(into)}")
     limited = {atom for condition in guard for atom in index.atoms(condition.expr)}
     for e, extent in zip(where, into, strict=True):
+        if isinstance(extent, Extent) and -index.UNBOUNDED in (e.lo, -e.hi):
+            continue  # sizes that vary may leave the range open
         inside = e.lo >= 0 and e.hi < extent
         if inside or index.atoms(e) & limited or (guard and extent == 0):
             continue

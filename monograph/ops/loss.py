@@ -7,6 +7,7 @@ from typing import Any
 from ..ir import build
 from ..ir.check import check
 from ..ir.dtypes import Kind, int64
+from ..ir.extent import real
 from ..ir.index import Read
 from ..ir.node import axis
 from ..tensor import Tensor
@@ -24,7 +25,7 @@ def reduced(x: Any, reduction: str) -> Any:
     if reduction == "sum":
         return build.reduce("add", x, axes)
     if reduction == "mean":
-        return build.reduce("add", x, axes) / float(x.size)
+        return build.reduce("add", x, axes) / real(x.size)
     raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
 
 

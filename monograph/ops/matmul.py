@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build
+from ..ir.extent import agree
 from ..tensor import Tensor
 from .define import operator
 
@@ -25,7 +26,7 @@ def matmul(x: Tensor, other: Tensor) -> Any:
     a, b = build.cast(x, common), build.cast(other, common)
     left = "mk" if a.ndim > 1 else "k"
     right = "kn" if b.ndim > 1 else "k"
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+    if not agree(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]):
         raise ValueError(f"inner sizes of {list(x.shape)} and {list(other.shape)} differ")
     lead = build.broadcast_shapes(a.shape[: -len(left)], b.shape[: -len(right)])
     batch = len(lead)

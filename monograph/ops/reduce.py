@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
+from ..ir.extent import real
 from ..tensor import Tensor
 from .define import Tensors, function, operator
 
@@ -81,7 +82,7 @@ def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False
     number = count(x, axes)
     centred = x - mean(x, axes, True)
     freedom = max(number - correction, 0)
-    return build.reduce("add", squared(centred), axes, keepdim) / float(freedom)
+    return build.reduce("add", squared(centred), axes, keepdim) / real(freedom)
 
 
 @operator

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build, index
+from ..ir.extent import Extent, agree
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
 from ..transform.derivative import vjp
@@ -28,7 +29,7 @@ def resolve_shape(size: int, shape: Any) -> tuple[int, ...]:
         if known == 0 or size % known:
             raise ValueError(f"shape {list(shape)} is invalid for {size} elements")
         shape = tuple([size // known if e == -1 else e for e in shape])
-    elif known != size:
+    elif not agree(known, size):
         raise ValueError(f"shape {list(shape)} is invalid for {size} elements")
     return tuple(shape)
 
@@ -132,17 +133,38 @@ def basic_index(x: Tensor, places: tuple[Any, ...]) -> Any:
         if place is None:
             x = build.expand_dims(x, [k])
             k += 1
-        elif isinstance(place, int):
+        elif isinstance(place, (int, Extent)):
             extent = x.shape[k]
             if not -extent <= place < extent:
                 raise IndexError(f"index {place} is out of range for an axis of size {extent}")
-            x = _slice(x, k, place % extent, 1, 1)
+            x = _slice(x, k, place + extent if place < 0 else place, 1, 1)
             x = build.reshape(x, (*x.shape[:k], *x.shape[k + 1 :]))
         else:
-            start, stop, step = slice(*place).indices(x.shape[k])
-            x = _slice(x, k, start, len(range(start, stop, step)), step)
+            x = _slice(x, k, *_steps(*place, x.shape[k]))
             k += 1
     return x
+
+
+def _steps(start: Any, stop: Any, step: Any, extent: int) -> tuple[int, int, int]:
+    """(first, how many, step) of the places that a slice names along an axis."""
+    step = 1 if step is None else step
+    if step < 0:
+        start, stop, step = slice(start, stop, step).indices(extent)
+        return start, len(range(start, stop, step)), step
+    start = _inside(0 if start is None else start, extent)
+    stop = _inside(extent if stop is None else stop, extent)
+    if stop <= start:
+        return start, 0, step
+    return start, (stop - start + step - 1) // step, step
+
+
+def _inside(place: int, extent: int) -> int:
+    """A bound of a slice as a place in [0, extent]."""
+    if place < 0:
+        place = place + extent
+    if place < 0:
+        return 0
+    return extent if place > extent else place
 
 
 @operator(to=None, name="flip", method=False)

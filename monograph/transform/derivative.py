@@ -91,6 +91,8 @@ def _dependents(
 
 
 def _accumulate(sums: dict[int, Node], node: Node, part: Node) -> None:
+    if part.shape != node.shape:  # sizes that vary, and are equal without being the same
+        raise TypeError(f"a cotangent of shape {part.shape} for a value of {node.shape}")
     held = sums.get(node.id)
     sums[node.id] = part if held is None else held + part
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..ir import build, index
+from ..ir.extent import divided, hint, proven
 from ..ir.index import Condition, Expr, FloorDiv, Guard, Mod, Var
 from ..ir.node import Node, Reindex, Shape, axis, coordinates
 
@@ -65,7 +66,9 @@ def _gathered(cotangent: Node, where: tuple[Expr, ...], guard: Guard, shape: Sha
     moved = index.reduce_guard(
         Condition(index.substitute(c.expr, places), c.equal) for c in conditions
     )
-    real = [v for v in coordinates(shape) if v.extent > 1]  # axes of size 1 come back at the end
+    real = [
+        v for v in coordinates(shape) if v.extent not in (0, 1)
+    ]  # axes of size 1 come back at the end
     order = _walk_order([*real, *summed_over], reads)
     domain = tuple(var.extent for var in order)
     rename: dict[Expr, Expr] = {v: index.ZERO for v in coordinates(shape) if v.extent == 1}
@@ -121,12 +124,13 @@ def _note_cut(atom: FloorDiv | Mod, cuts: dict[Var, set[int]]) -> None:
 
 
 def _in_radix(prefix: str, extent: int, cuts: set[int]) -> Expr:
-    bounds = [1, *sorted(c for c in cuts if c < extent), extent]
+    bounds = [1, *sorted((c for c in cuts if c < extent), key=hint), extent]
     value: Expr = index.ZERO
     for low, high in zip(bounds, bounds[1:], strict=False):
-        if high % low:
+        radix = divided(high, low)
+        if radix is None:
             raise NotInvertible
-        value = value + Var(f"{prefix}{low}", high // low) * low
+        value = value + Var(f"{prefix}{low}", radix) * low
     return value
 
 
@@ -165,13 +169,13 @@ class Solution:
         if not open_terms:
             self.conditions.append(Condition(remaining, equal=True))
         elif _is_mixed_radix(open_terms):
-            self._solve_digits(remaining, sorted(open_terms, key=lambda t: -t[0]))
+            self._solve_digits(remaining, sorted(open_terms, key=lambda t: -hint(t[0])))
         else:
             self._solve_one(remaining, open_terms)
 
     def _solve_one(self, remaining: Expr, open_terms: list[tuple[int, Var]]) -> None:
         """Solve for the longest coordinate; the others are summed over."""
-        factor, var = max(open_terms, key=lambda t: t[1].extent)
+        factor, var = max(open_terms, key=lambda t: hint(t[1].extent))
         for other_factor, other in open_terms:
             if other is not var:
                 self.free.append(other)
@@ -199,10 +203,10 @@ class Solution:
 
 def _is_mixed_radix(terms: list[tuple[int, Var]]) -> bool:
     """True when the coefficients are place values: a sum determines every digit."""
-    ordered = sorted(terms, key=lambda t: t[0])
-    if ordered[0][0] <= 0:
+    ordered = sorted(terms, key=lambda t: hint(t[0]))
+    if not proven(ordered[0][0], 1):
         return False
     for (low, var), (high, _) in zip(ordered, ordered[1:], strict=False):
-        if high % low or low * var.extent > high:
+        if divided(high, low) is None or not proven(high, low * var.extent):
             return False
     return True

@@ -54,7 +54,8 @@ from monograph.ir.dtypes import (  # noqa: E402
     int32,
     int64,
 )
-from monograph.ir.index import Condition, Read, Sym, Var, within  # noqa: E402
+from monograph.ir.extent import symbol  # noqa: E402
+from monograph.ir.index import Condition, Read, Var, within  # noqa: E402
 
 F = float32
 RNG = np.random.default_rng(0)
@@ -635,7 +636,7 @@ def test_large_tensors_are_indexed_with_64_bits():
 
 def test_symbolic_sizes_are_refused():
     i = Var("i", 8)
-    stages = (Stage((), stores=(Store(1, i, Load(F, 0, i + Sym("n"))),)),)
+    stages = (Stage((), stores=(Store(1, i, Load(F, 0, i + symbol("n", 5))),)),)
     with pytest.raises(UnsupportedKernel, match="symbolic"):
         emit(Kernel("symbolic", (i,), stages, uses(("in", 64), ("out", 8))))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from ...codegen.llvm import Machine, Module
 from ...codegen.llvm.bounds import OUTSIDE
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
-from ...compiler.pipeline import Compilation, Outcome
-from ...compiler.plan import HostStep, KernelStep, Plan, Step
+from ...compiler.pipeline import Compilation, Outcome, notes_at
+from ...compiler.plan import HostStep, KernelStep, Plan, Step, shape_at
 from ...config import config
 from ...ir import dtypes
+from ...ir.extent import Extent, Values
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
@@ -31,6 +33,7 @@ on_synchronize(EXECUTOR.synchronize)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
 MODULE_CHARACTERS = 24_000
+MANY_SIZES = True  # `build` makes programs for many sizes too
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
 supports = real_numbers  # element types for which there are kernels; others run on the host
@@ -59,6 +62,7 @@ class CpuExecutable:
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
+        self.family: Any = None
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
         nonempty = [n for n, (shape, _) in enumerate(self._metas) if 0 not in shape]
@@ -134,12 +138,15 @@ class CpuExecutable:
         return old.data, old.block, old.address
 
 
-def build(made: Compilation) -> CpuExecutable:
-    """Compile the kernels and make the native program."""
+def build(made: Compilation) -> Any:
+    """Compile the kernels and make the native program; for many sizes, `bind` makes it."""
+    kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
+    code, sizes = compile_kernels(kernels)
+    if made.decisions is not None:
+        return Instances(made, code, sizes).bind
     assert made.plan is not None
     results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
-    code = compile_kernels({low.kernel.name: low.kernel for low in made.lowered.values()})
     plan = _with_status(made.plan) if config.bounds_checks else made.plan
     made.image = Image(recording.wanted, recording.writes, results, plan, code, made.checks)
     executable = restore(made.image)
@@ -152,9 +159,9 @@ def _with_status(plan: Plan) -> Plan:
     steps: list[Step] = []
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            step = dataclasses.replace(step, arguments=(*step.arguments, ("status", 0, 0)))
+            step = replace(step, arguments=(*step.arguments, ("status", 0, 0)))
         steps.append(step)
-    return dataclasses.replace(plan, steps=steps)
+    return replace(plan, steps=steps)
 
 
 def restore(image: Image) -> CpuExecutable:
@@ -169,20 +176,65 @@ def restore(image: Image) -> CpuExecutable:
     return CpuExecutable(image, program)
 
 
-def compile_kernels(kernels: Mapping[str, Kernel]) -> tuple[bytes, ...]:
-    """Object code of all kernels, several in one object."""
+class Instances:
+    """A program for many sizes: code that is loaded once, and a plan to be addressed for each."""
+
+    def __init__(
+        self, made: Compilation, code: tuple[bytes, ...], sizes: dict[str, tuple[Extent, ...]]
+    ) -> None:
+        prepare_runtime()
+        self._made = made
+        self._lock = Lock()  # the planner serves one size at a time
+        self._sizes = sizes
+        self._bounds = config.bounds_checks
+        self._module = native.load_object(*code)
+        names = [low.kernel.name for low in made.lowered.values()]
+        self._addresses = {name: self._module.address(name) for name in names}
+
+    def bind(self, values: Values) -> CpuExecutable:
+        """The program at given sizes: addresses and primitives, without any compilation."""
+        made = self._made
+        assert made.planner is not None and made.decisions is not None
+        with self._lock:
+            plan = made.planner.addressed(values)
+        plan = _with_status(plan) if self._bounds else plan
+        plan.steps = [self._sized(step, values) for step in plan.steps]
+        plan.numbers = tuple(made.decisions.slots(values))
+        plan.slots += len(plan.numbers)
+        results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
+        recording = made.recording
+        notes = notes_at(made, values)
+        image = Image(recording.wanted, recording.writes, results, plan, (), notes)
+        program = NativeProgram(plan, self._addresses, self._module)
+        counters = statistics.counters
+        counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
+        return CpuExecutable(image, program)
+
+    def _sized(self, step: Step, values: Values) -> Step:
+        if not isinstance(step, KernelStep):
+            return step
+        sizes = self._sizes.get(step.name, ())
+        return replace(step, sizes=tuple([size.at(values) for size in sizes]))
+
+
+def compile_kernels(
+    kernels: Mapping[str, Kernel],
+) -> tuple[tuple[bytes, ...], dict[str, tuple[Extent, ...]]]:
+    """Object code of all kernels, several in one object; and which sizes each is to be given."""
     machine = Machine(native.vector_bits(), bounds=config.bounds_checks)
+    sizes: dict[str, tuple[Extent, ...]] = {}
     helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
     with Batch(helpers) as batch:
         module = Module(machine)
         for kernel in kernels.values():
             module.add(kernel)
+            sizes |= module.sizes
             if module.length >= MODULE_CHARACTERS:
                 batch.submit(module.text())
                 module = Module(machine)
         if module.length:
             batch.submit(module.text())
-        return tuple(batch.collect())
+        return tuple(batch.collect()), sizes
 
 
 def identity() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...runtime import native, openmp, status
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block, Pool
 from ...runtime.program import (
+    Address,
     Arena,
     Instruction,
     Leaf,
@@ -59,6 +61,10 @@ class NativeProgram:
         for step in plan.steps:
             if isinstance(step, KernelStep):
                 operands = tuple(self._operand(r) for r in step.arguments)
+                if step.sizes:
+                    table = array("q", step.sizes)
+                    self._kept.append(table)
+                    operands += (Address(table.buffer_info()[0]),)
                 instructions.append(Instruction(addresses[step.name], operands, step.name))
             elif isinstance(step, CheckStep):
                 instructions.append(check(self._operand(step.value), step.check))
@@ -113,6 +119,8 @@ class NativeProgram:
         """Start the program; a ticket to wait for."""
         frame = EXECUTOR.frame(self.program)
         frame.fill((*leaves, *results), arena.address(self.plan.arena_bytes))
+        if self.plan.numbers:
+            slots = (*slots, *self.plan.numbers)
         if slots:
             if self._pack is None:
                 self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into

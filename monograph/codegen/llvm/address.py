@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ...ir import dtypes
 from ...ir.dtypes import DType
+from ...ir.extent import Extent, proven
 from ...ir.index import Expr, Extreme, FloorDiv, Guard, Mod, Product, Read, Sum, Var, split
 from ..kernel import BufferUse
 from .bounds import NOTHING, Bounds
@@ -79,7 +80,7 @@ class Addressing:
         total = parts[0]
         for part in parts[1:]:
             total = self.builder.add(total, part)
-        return self.builder.add(total, self._int(const, dtype)) if const else total
+        return self.builder.add(total, self._int(const, dtype)) if const != 0 else total
 
     def _operate(self, e: Expr, a: Ref, b: Ref) -> Ref:
         builder = self.builder
@@ -88,7 +89,7 @@ class Addressing:
         if isinstance(e, Extreme):
             return builder.minimum(a, b) if e.name == "min" else builder.maximum(a, b)
         assert isinstance(e, (FloorDiv, Mod)), f"no code for index {e}"
-        if e.a.lo >= 0:
+        if proven(e.a.lo, 0):
             unsigned = dtypes.uint32 if a.dtype is dtypes.int32 else dtypes.uint64
             name = "udiv" if isinstance(e, FloorDiv) else "urem"
             found = builder.unchecked(name, builder.cast(a, unsigned), builder.cast(b, unsigned))
@@ -130,7 +131,7 @@ class Addressing:
         for atom, c in others:
             part = self._scaled(self.lanes(atom, copy, dtype), c)
             result = self.builder.add(result, part)
-        if step:
+        if step != 0:
             numbers = self.builder.lane_numbers(step, dtype, self.place.lanes)
             result = self.builder.add(result, numbers)
         return result
@@ -164,7 +165,7 @@ class Addressing:
         builder = self.builder
         (index,) = e.index
         buffer = self.buffers[e.source]
-        inside = index.lo >= 0 and index.hi < buffer.elements
+        inside = proven(index.lo, 0) and proven(buffer.elements - 1, index.hi)
         if not vector or not self.place.varies(index):
             at = self.scalar(index, copy)
             if not inside:
@@ -180,7 +181,8 @@ class Addressing:
 
     def _clamped(self, x: Ref, extent: int) -> Ref:
         low = self.builder.maximum(x, self._int(0, x.dtype))
-        return self.builder.minimum(low, self._int(max(extent - 1, 0), x.dtype))
+        last = extent - 1 if isinstance(extent, Extent) else max(extent - 1, 0)
+        return self.builder.minimum(low, self._int(last, x.dtype))
 
     def inside(
         self, buffer: int, pointer: Pointer, when: Ref | None = None, otherwise: str = NOTHING
@@ -268,7 +270,7 @@ class Addressing:
         parts.sort(key=lambda part: part[0].scope.depth)
         for ref, c in parts:
             pointer = builder.offset(pointer, element, self._scaled(ref, c))
-        if const:
+        if const != 0:
             pointer = builder.offset(pointer, element, self._int(const))
         return pointer
 

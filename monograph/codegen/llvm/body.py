@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ...ir import dtypes
+from ...ir.extent import Extent, divided
 from ...ir.index import Expr, Var
 from ..kernel import Kernel, Reduction, Stage, Value, postorder, stage_values
 from . import combine
@@ -23,6 +24,7 @@ from .place import Copy, Place
 from .plan import TILE, Plan, stage_blocks
 from .privatised import Privates
 from .scope import Pointer, Ref, Scope
+from .sizes import Sizes
 from .values import Body
 from .vector import Builder
 
@@ -33,12 +35,13 @@ class BodyWriter:
     """Writes one body function of a kernel."""
 
     def __init__(
-        self, kernel: Kernel, plan: Plan, streamed: frozenset[int], bounds: bool = False
-    ) -> None:
+        self, kernel: Kernel, plan: Plan, streamed: frozenset[int], sizes: Sizes,
+        bounds: bool = False,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.plan = plan
         root = Scope(None)
-        self.builder = Builder(root)
+        self.builder = Builder(root, sizes)
         self.place = Place(plan.lanes, plan.axis, plan.jam, root, root, {})
         self.memory = Memory(self.builder, self.place, kernel.buffers)
         self.memory.lanes_are_points = plan.lanes_are_points
@@ -114,7 +117,12 @@ class BodyWriter:
     def _row(self, number: int) -> Pointer:
         size = self._row_elements(number) * self.kernel.buffers[number].dtype.itemsize
         name = f"%row{number}"
-        if size <= STACK_BYTES:
+        if isinstance(size, Extent):
+            self.builder.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
+            amount = self._int(size)
+            self.builder.root.section.append(f"  {name} = call ptr @malloc(i64 {amount.text})")
+            self._closing.append(f"  call void @free(ptr {name})")
+        elif size <= STACK_BYTES:
             self._storage.append(f"  {name} = alloca [{size} x i8], align 64")
         else:
             self.builder.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
@@ -143,7 +151,7 @@ class BodyWriter:
             after = builder.add(first, self._int(units))
             first = builder.unchecked("udiv", first, self._int(chunks))
             after = builder.unchecked("udiv", after, self._int(chunks))
-            if units:
+            if units != 0:
                 self._units(first, after)
             self.privates.close()
 
@@ -153,7 +161,7 @@ class BodyWriter:
         with self.flow.loop(begin, end) as unit:
             plan, builder = self.plan, self.builder
             rest = unit
-            if plan.pieces > 1:
+            if isinstance(plan.pieces, Extent) or plan.pieces > 1:
                 rest, piece = self._split(rest, plan.pieces)
                 first = builder.mul(piece, self._int(plan.piece))
                 assert plan.axis is not None
@@ -191,12 +199,30 @@ class BodyWriter:
             write()
             self.place.jams = 1
 
+        if isinstance(jam.extent, Extent):
+            self._jam_any(first, jam, jams, write, group)
+            return
         short = jam.extent % jams
         if short == 0 or jam.extent < jams:
             group(short or jams)
             return
         full = builder.le(builder.add(first, self._int(jams)), self._int(jam.extent))
         self.flow.choose(full, lambda: group(jams), lambda: group(short))
+
+    def _jam_any(
+        self, first: Ref, jam: Var, jams: int, write: Callable[[], None],
+        group: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """Groups along an axis of any length: what is left over runs copy after copy."""
+        builder, limit = self.builder, self._int(jam.extent)
+
+        def rest() -> None:
+            with self.flow.loop(first, limit) as at:
+                self.place.coordinates[jam] = at
+                write()
+
+        full = builder.le(builder.add(first, self._int(jams)), limit)
+        self.flow.choose(full, lambda: group(jams), rest)
 
     def _points(self, span: tuple[Ref, Ref] | None) -> None:
         """All points of a unit."""
@@ -208,7 +234,8 @@ class BodyWriter:
         if span is None:
             self._fixed_vectors(plan.axis, plan.blocks, self._point)
         else:
-            whole = plan.axis.extent % (plan.blocks * max(plan.lanes, 1)) == 0
+            step = plan.blocks * max(plan.lanes, 1)
+            whole = divided(plan.axis.extent, step) is not None
             self._ranged_vectors(plan.axis, plan.blocks, *span, whole, self._point)
 
     # --- the vector axis -----------------------------------------------------------------------
@@ -216,6 +243,11 @@ class BodyWriter:
         """Run over a whole axis: whole iterations, then what is left in one go."""
         lanes = max(self.plan.lanes, 1)
         step = lanes * blocks
+        if isinstance(axis.extent, Extent):
+            whole = divided(axis.extent, step) is not None
+            zero, limit = self._int(0), self._int(axis.extent)
+            self._ranged_vectors(axis, blocks, zero, limit, whole, write)
+            return
         main = axis.extent // step * step
         if main:
             with self._along(axis, self._int(0), self._int(main), step, nonempty=True):

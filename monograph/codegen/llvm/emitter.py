@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...ir.extent import Extent, hint
 from ...ir.index import Var
 from .. import kernel as kernels
 from ..kernel import Kernel, Load, Privatised, postorder, stage_values
@@ -18,6 +19,7 @@ from . import plan as planning
 from .body import BodyWriter
 from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
+from .sizes import Sizes
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
 _ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
@@ -46,6 +48,7 @@ class Module:
         self.machine = machine
         self.functions: list[str] = []
         self.declarations: set[str] = {PARALLEL}
+        self.sizes: dict[str, tuple[Extent, ...]] = {}  # what the table of a kernel holds
 
     @property
     def length(self) -> int:
@@ -54,13 +57,16 @@ class Module:
 
     def add(self, kernel: Kernel) -> None:
         """Write all functions of a kernel."""
-        calls = self._launch(kernel)
+        sizes = Sizes(_arguments(kernel) + self.machine.bounds)
+        calls = self._launch(kernel, sizes)
         for number, private in enumerate(_privatised(kernel)):
-            calls += self._launch(_combining(kernel, number, private))
+            calls += self._launch(_combining(kernel, number, private), sizes, f".{number}")
+        if sizes.entries:
+            self.sizes[kernel.name] = tuple(sizes.entries)
         lines = [f"define void @{kernel.name}(ptr %args) #0 {{", *calls, "  ret void", "}"]
         self.functions.append("\n".join(lines))
 
-    def _launch(self, kernel: Kernel) -> list[str]:
+    def _launch(self, kernel: Kernel, sizes: Sizes, suffix: str = "") -> list[str]:
         """Write a kernel's body; the instructions that run it."""
         plan = planning.make(kernel, self.machine)
         chunks = kernel.schedule.chunks if _privatised(kernel) else 0
@@ -70,24 +76,29 @@ class Module:
         body = f"@{kernel.name}.body"
         lines: list[str] = []
         streamed = _streamed(kernel, self.machine)
-        if streamed and self._write(kernel, plan, f"{body}.stream", streamed):
+        if streamed and self._write(kernel, plan, f"{body}.stream", streamed, sizes):
             # The version for outputs that are not aligned is rarely used, and so kept short.
-            self._write(kernel, dataclasses.replace(plan, unrolled=False), body, frozenset())
+            short = dataclasses.replace(plan, unrolled=False)
+            self._write(kernel, short, body, frozenset(), sizes)
             lines, body = _alignment_test(kernel, streamed, body, self.machine)
         else:
-            self._write(kernel, plan, body, frozenset())
+            self._write(kernel, plan, body, frozenset(), sizes)
         grain = 1 if chunks else plan.grain
-        if kernel.schedule.parallel and count > grain:
-            call = f"@mg_parallel(ptr {body}, ptr %args, i64 {count}, i64 {grain})"
+        fetch, units = sizes.load(count, f"count{suffix}")
+        if kernel.schedule.parallel and (_varies(count, grain) or count > grain):
+            more, least = sizes.load(grain, f"grain{suffix}")
+            fetch += more
+            call = f"@mg_parallel(ptr {body}, ptr %args, i64 {units}, i64 {least})"
         else:
-            call = f"{body}(ptr %args, i64 0, i64 {count})"
-        return [*lines, f"  call void {call}"]
+            call = f"{body}(ptr %args, i64 0, i64 {units})"
+        return [*lines, *fetch, f"  call void {call}"]
 
     def _write(
-        self, kernel: Kernel, plan: planning.Plan, name: str, streamed: frozenset[int]
-    ) -> bool:
+        self, kernel: Kernel, plan: planning.Plan, name: str, streamed: frozenset[int],
+        sizes: Sizes,
+    ) -> bool:  # fmt: skip
         """Write one version of the body; whether any of its stores is streamed."""
-        writer = BodyWriter(kernel, plan, streamed, self.machine.bounds)
+        writer = BodyWriter(kernel, plan, streamed, sizes, self.machine.bounds)
         text = writer.write(name)
         if streamed and "!nontemporal" not in text:
             return False
@@ -111,6 +122,16 @@ class Module:
 
 def _privatised(kernel: Kernel) -> list[Privatised]:
     return [private for stage in kernel.stages for private in stage.privatised]
+
+
+def _arguments(kernel: Kernel) -> int:
+    """How many pointers a kernel takes, its table of sizes not counted."""
+    passed = [use for use in kernel.buffers if use.role != "row"]
+    return sum(1 if use.shared else max(len(kernel.segments), 1) for use in passed)
+
+
+def _varies(*sizes: int) -> bool:
+    return any(isinstance(size, Extent) for size in sizes)
 
 
 def _tiles(kernel: Kernel) -> int:
@@ -141,7 +162,7 @@ def _streamed(kernel: Kernel, machine: Machine) -> frozenset[int]:
     private = {one.buffer for one in _privatised(kernel)}
     found = set()
     for number, use in enumerate(kernel.buffers):
-        large = use.elements * use.dtype.itemsize > machine.cache_bytes
+        large = hint(use.elements) * use.dtype.itemsize > machine.cache_bytes
         if use.role == "out" and large and number not in read | private:
             found.add(number)
     return frozenset() if kernel.segments else frozenset(found)

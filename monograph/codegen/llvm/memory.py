@@ -8,6 +8,7 @@ gathered and scattered.
 from __future__ import annotations
 
 from ...ir import dtypes
+from ...ir.extent import divided
 from ...ir.index import Expr, Sum, coefficient, split
 from ..kernel import BufferUse, Load, Store
 from .address import Addressing, fits
@@ -130,7 +131,8 @@ class Memory(Addressing):
         jam, role = self.place.jam, self.buffers[value.buffer].role
         if jam is None or self.place.jams != self.place.lanes or role == "row":
             return False
-        return bool(self.coefficient(value.index)) and coefficient(value.index, jam) == 1
+        apart = self.coefficient(value.index) not in (None, 0)
+        return apart and coefficient(value.index, jam) == 1
 
     def _load_square(self, value: Load, block: int) -> list[Ref]:
         """The vectors of all jammed copies: a vector of copies for each lane, transposed."""
@@ -170,7 +172,7 @@ class Memory(Addressing):
             if total is not None:
                 total = builder.mul(total, builder.const(lanes, dtype))
             step = step * lanes + 1
-        if step or total is None:
+        if step != 0 or total is None:
             numbers = builder.lane_numbers(step, dtype, lanes)
             total = numbers if total is None else builder.add(total, numbers)
         return base, total
@@ -238,4 +240,4 @@ class Memory(Addressing):
         lanes = self.place.lanes
         const, terms = split(e)
         others = [c for atom, c in terms.items() if atom != self.place.vector]
-        return const % lanes == 0 and all(c % lanes == 0 for c in others)
+        return all(divided(c, lanes) is not None for c in (const, *others))

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from ...ir import dtypes
+from ...ir.extent import Extent, clamped, hint
 from ...ir.index import Var
 from ..kernel import Apply, Kernel, Load, Stage, Value, postorder, stage_values
 from .combine import is_positional
@@ -46,6 +47,8 @@ class Plan:
     @property
     def grain(self) -> int:
         """The least number of units that a thread should take."""
+        if isinstance(self.work, Extent):
+            return clamped(WORK // self.work, 1, WORK)
         return max(1, WORK // max(self.work, 1))
 
 
@@ -74,7 +77,7 @@ def _accumulators(stage: Stage) -> int:
 def _blocks(values: list[Value], accumulators: int, lanes: int, jams: int, extent: int) -> int:
     size = cost(values)
     for blocks in (4, 2):
-        if blocks * lanes > extent or size * blocks * jams > 48:
+        if blocks * lanes > hint(extent) or size * blocks * jams > 48:
             continue
         if blocks * jams * accumulators <= _ACCUMULATORS:
             return blocks
@@ -97,7 +100,7 @@ def make(kernel: Kernel, machine: Machine) -> Plan:
     if jam is None or jam not in kernel.outer or jams <= 1:
         jam, jams = None, 1
     rows = tuple(
-        (var, -(-var.extent // jams) if var == jam else var.extent)
+        (var, (var.extent + jams - 1) // jams if var == jam else var.extent)
         for var in kernel.outer
         if not (points and var == axis)
     )
@@ -124,7 +127,10 @@ def _point_blocks(kernel: Kernel, axis: Var | None, lanes: int, jams: int) -> in
 
 def _pieces(extent: int, step: int, work: int) -> tuple[int, int]:
     """(length, count) of the pieces of an outer vector axis: about equal, whole iterations."""
-    wanted = min(TILE, max(step, WORK // max(work, 1)))
+    wanted = min(TILE, max(step, WORK // max(hint(work), 1)))
+    if isinstance(extent, Extent):
+        length = -(-wanted // step) * step
+        return length, (extent + length - 1) // length
     count = max(1, -(-extent // wanted))
     length = max(1, -(-extent // count))
     length = -(-length // step) * step

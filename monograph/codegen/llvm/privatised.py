@@ -69,7 +69,7 @@ class Privates:
         nbytes = private.size * self._dtype(private).itemsize
         bounds = self.memory.bounds
         if bounds is None:
-            return str(nbytes)
+            return self.builder.const(nbytes, dtypes.int64).text
         inside = bounds.whole(private.partials, row, nbytes, self.place.scope)
         bounds.open(private.partials, row, inside)
         return inside.text

@@ -15,8 +15,10 @@ import numpy as np
 
 from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
+from ...ir.extent import Extent
 from ...ir.scalar import TABLE
 from .scope import Pointer, Ref, Scope, deepest
+from .sizes import Sizes
 from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
 
 _FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
@@ -32,8 +34,9 @@ _METHODS = {"and": "and_", "or": "or_", "not": "not_"}
 class Builder:
     """Writes instructions into scopes. `root` is the scope of constants and arguments."""
 
-    def __init__(self, root: Scope) -> None:
+    def __init__(self, root: Scope, sizes: Sizes | None = None) -> None:
         self.root = root
+        self.sizes = sizes  # where sizes that vary are found
         self.declarations: set[str] = set()
         self._numbers = itertools.count()
 
@@ -59,14 +62,27 @@ class Builder:
 
     def const(self, value: bool | int | float, dtype: DType, lanes: int = 0) -> Ref:
         """A number."""
+        if isinstance(value, Extent):
+            return self.widen(self.cast(self._size(value), dtype), lanes)
         text = splat(literal(value, dtype), REGISTER[dtype], lanes)
         return Ref(text, dtype, lanes, self.root)
 
     def lane_numbers(self, step: int, dtype: DType, lanes: int) -> Ref:
-        """The constant vector 0, step, 2·step, …"""
+        """The vector 0, step, 2·step, …"""
+        if isinstance(step, Extent):
+            return self.mul(self.lane_numbers(1, dtype, lanes), self.const(step, dtype))
         element = REGISTER[dtype]
         numbers = ", ".join(f"{element} {literal(step * lane, dtype)}" for lane in range(lanes))
         return Ref(f"<{numbers}>", dtype, lanes, self.root)
+
+    def _size(self, size: Extent) -> Ref:
+        """A size that varies, read where the function begins."""
+        assert self.sizes is not None, "a kernel without a table of sizes"
+        root = self.root
+        at = self.emit(root, f"getelementptr ptr, ptr %args, i64 {self.sizes.argument}")
+        table = self.emit(root, f"load ptr, ptr {at}")
+        entry = self.emit(root, f"getelementptr i64, ptr {table}, i64 {self.sizes.place(size)}")
+        return Ref(self.emit(root, f"load i64, ptr {entry}"), dtypes.int64, 0, root)
 
     def dtype(self, x: Ref) -> DType:
         """The dtype of a value."""

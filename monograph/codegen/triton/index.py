@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...ir.extent import Extent
 from ...ir.index import Expr, Extreme, FloorDiv, Mod, Product, Read, Sum, Var
 from ...ir.index import constant as known
 from .tiling import UnsupportedKernel
@@ -80,6 +81,8 @@ class Text:
         """e as text that may be used as an operand of `+`; `masks` protect what it reads."""
         if not isinstance(e, Sum):
             return self.atom(e, masks)
+        if any(isinstance(number, Extent) for number in (e.const, *(c for _, c in e.terms))):
+            raise UnsupportedKernel(f"the index {e} has a symbolic size, which kernels do not take")
         terms = [(self.atom(atom, masks), c) for atom, c in e.terms]
         # What lanes share comes first: a pointer plus that is one number per program or row.
         terms.sort(key=lambda item: any(name != "row" for name in item[0].dims))
@@ -103,7 +106,7 @@ class Text:
             return self.name(f"tl.{e.name}imum({a.text}, {b.text})", a.dims | b.dims, prefix="k")
         if isinstance(e, Read):
             return self.read(e, masks)
-        raise UnsupportedKernel(f"the index {e} has a symbolic size, which kernels do not take yet")
+        raise UnsupportedKernel(f"there is no code for the index {e}")
 
     def _quotient(self, e: FloorDiv | Mod, masks: tuple[Term, ...]) -> Term:
         divisor = known(e.n)
