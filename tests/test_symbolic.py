@@ -399,3 +399,32 @@ def test_small_programs_are_interpreted_first():
             a = numbers(n, 4)
             same((mg.tensor(a) * 3).numpy(), a * 3)
     assert mg.stats().interpreted == 2 and compilations() == 1
+
+
+def test_sizes_that_are_equal_without_being_the_same():
+    # The cotangent has the result's shape, but nothing says so of the symbols.
+    for shape, pads in (((2, 3), (1, 2)), ((4, 5), (-1, -2)), ((4, 6), (2, -1)), ((7, 9), (1, 1))):
+        width = shape[1] + sum(pads)
+        a, g = numbers(*shape), numbers(shape[0], width)
+        found = []
+        for library, functions in ((mg, F), (torch, TF)):
+            x = library.tensor(a).requires_grad_()
+            (made,) = library.autograd.grad(functions.pad(x, pads), x, library.tensor(g))
+            found.append(made.numpy())
+        same(*found)
+
+
+def test_errors_name_the_sizes_of_the_run():
+    for rows in (5, 8, 11):
+        table = mg.tensor(numbers(rows, 3))
+        F.embedding(mg.tensor(np.arange(4)), table).numpy()
+    assert mg.stats().instantiations == 2
+    with pytest.raises(IndexError, match=r"index 9 .* size 7 .*float32\[7, 3\]"):
+        F.embedding(mg.tensor(np.array([1, 9, 2, 0])), mg.tensor(numbers(7, 3))).numpy()
+    assert mg.stats().instantiations == 3
+
+
+def test_no_access_is_out_of_bounds():
+    with mg.config.override(bounds_checks=True):
+        for name in ("softmax", "transposed", "joined", "column sum", "total", "gathered"):
+            agree(FUNCTIONS[name], BOTH, 3, 1e-3)
