@@ -40,6 +40,7 @@ DIRECT = {
     "round": np.rint,
     "sqrt": np.sqrt,
     "copysign": np.copysign,
+    "fmod": TABLE["fmod"].numpy,
 }
 
 

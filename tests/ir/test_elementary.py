@@ -244,8 +244,8 @@ def test_coefficients_are_those_of_the_fitting_tool():
     tool = fitting_tool()
     for problem in tool.FITS:
         name = f"_{problem.name}"
-        home = elementary if hasattr(elementary, name) else transcendental
-        table = np.array(getattr(home, name), problem.dtype)
+        module = elementary if hasattr(elementary, name) else transcendental
+        table = np.array(getattr(module, name), problem.dtype)
         _, error = tool.fit(problem)
         assert len(table) == problem.degree + 1, problem.name
         assert tool.largest_error(problem, table.tolist()) <= 1.1 * error, problem.name

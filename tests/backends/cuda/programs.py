@@ -172,3 +172,17 @@ def train_cnn(rng):
 @program
 def train_gpt(rng):
     return _train("gpt", 2)
+
+
+@program
+def elementwise(rng):
+    """Functions that libdevice has, and integers that it has not."""
+    x = mg.tensor(rng.uniform(0.05, 0.95, 300).astype(np.float32))
+    y = mg.tensor(rng.uniform(-3, 3, 300).astype(np.float32))
+    names = ("exp2", "log2", "log10", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh")
+    made = [getattr(mg, name)(x) for name in (*names, "atanh", "erfc", "lgamma", "erfinv")]
+    made += [mg.acosh(x + 1), mg.hypot(x, y), mg.atan2(x, y), mg.copysign(x, y), mg.fmod(y, x)]
+    made += [*mg.frexp(y), mg.nextafter(y, x), mg.floor_divide(y, x), mg.digamma(y)]
+    a = mg.tensor(rng.integers(-90, 90, 300))
+    b = mg.tensor(rng.integers(-9, 9, 300))
+    return [*made, mg.gcd(a, b), mg.lcm(a, b), mg.fmod(a, b), a << (b & 7), a >> (b & 7)]
