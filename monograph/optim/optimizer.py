@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from .. import record
+from ..autograd.hooks import RemovableHandle
 from ..autograd.modes import enable_grad
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
@@ -22,6 +24,16 @@ from ..nn.state import LoadError, array_of
 from ..tensor import Tensor
 
 Group = dict[str, Any]
+
+
+def _added(hooks: dict[int, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    others = list(hooks.items()) if prepend else []
+    hooks[handle.id] = hook
+    for number_of, other in others:
+        del hooks[number_of]
+        hooks[number_of] = other
+    return handle
 
 
 class Pair:
@@ -50,11 +62,69 @@ def number(value: Any, name: str) -> None:
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_betas(betas: Any) -> None:
+    """Check the shares that running means keep."""
+    for n, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {n}: {beta}")
+
+
+_OPTIONS = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False}
+
+
+def options(given: dict[str, Any], fused: bool = False, capturable: bool = True) -> dict[str, Any]:
+    """PyTorch's settings of how to compute, kept in the groups: only `maximize` has an effect."""
+    known: dict[str, Any] = dict(_OPTIONS)
+    if fused:
+        known["fused"] = None
+    if not capturable:
+        del known["capturable"]
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+        known[name] = value
+    if known["differentiable"]:
+        raise NotImplementedError(
+            "differentiable=True is not supported: write the update with operators, or take "
+            "mg.func.grad of a function that returns the new parameters"
+        )
+    return known
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step between the hooks of its optimiser."""
+
+    @wraps(step)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before, after = self._step_pre_hooks, self._step_post_hooks
+        if not before and not after:
+            return step(self, *args, **kwargs)
+        self._step_pre_hooks = self._step_post_hooks = {}  # a step that calls another's
+        try:
+            for hook in list(before.values()):
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in list(after.values()):
+                hook(self, args, kwargs)
+            return result
+        finally:
+            self._step_pre_hooks, self._step_post_hooks = before, after
+
+    return call
+
+
 class Optimizer:
     """Base of all optimisers: subclasses write `_update` and, if they have state, `_new_state`."""
 
     # Names of settings that are numbers, with a place where the setting is a tuple.
     live_settings: tuple[tuple[Any, ...], ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -64,6 +134,9 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
         self._live: dict[int, tuple[record.Live, ...]] = {}  # by the id of a group
+        self._step_pre_hooks: dict[int, Any] = {}
+        self._step_post_hooks: dict[int, Any] = {}
+        self._state_hooks: dict[str, dict[int, Any]] = {}  # by when they are called
         listed = list(params)
         if not listed:
             raise ValueError("optimizer got an empty parameter list")
@@ -130,6 +203,7 @@ class Optimizer:
 
     # --- stepping ---
 
+    @_with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient."""
         loss = None
@@ -158,10 +232,52 @@ class Optimizer:
                 elif p._grad is not None:
                     zero_gradient(p._grad)
 
+    # --- hooks ---
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(optimizer, args, kwargs) before each step; it may return both anew."""
+        return _added(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(optimizer, args, kwargs) after each step."""
+        return _added(self._step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer) before each state_dict."""
+        return _added(self._state_hooks.setdefault("before saving", {}), hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) after each state_dict; it may return another one."""
+        return _added(self._state_hooks.setdefault("after saving", {}), hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) before each load; it may return another one."""
+        return _added(self._state_hooks.setdefault("before loading", {}), hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(optimizer) after each load."""
+        return _added(self._state_hooks.setdefault("after loading", {}), hook, prepend)
+
+    def _call_state_hooks(self, when: str, *state: Any) -> Any:
+        for hook in list(self._state_hooks.get(when, {}).values()):
+            changed = hook(self, *state)
+            if state and changed is not None:
+                state = (changed,)
+        return state[0] if state else None
+
     # --- state ---
 
     def state_dict(self) -> dict[str, Any]:
         """State and groups in PyTorch's format: parameters are named by their number."""
+        self._call_state_hooks("before saving")
         place = {p: n for n, p in enumerate(self._all_params())}
         groups, start = [], 0
         for group in self.param_groups:
@@ -170,10 +286,12 @@ class Optimizer:
             start += len(group["params"])
             groups.append(packed)
         state = {place[p]: dict(held) for p, held in self.state.items() if p in place and held}
-        return {"state": state, "param_groups": groups}
+        found = {"state": state, "param_groups": groups}
+        return self._call_state_hooks("after saving", found)  # type: ignore[no-any-return]
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Copy state and settings from what `state_dict` of such an optimiser returned."""
+        state_dict = self._call_state_hooks("before loading", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise LoadError("loaded state dict has a different number of parameter groups")
@@ -183,6 +301,8 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
+        for own, given in zip(self.param_groups, saved, strict=True):
+            own.update({name: value for name, value in given.items() if name != "params"})
         numbers = [n for given in saved for n in given["params"]]
         owner = {p: group for group in self.param_groups for p in group["params"]}
         for n, p in zip(numbers, self._all_params(), strict=True):
@@ -190,17 +310,16 @@ class Optimizer:
             held = {name: value for name, value in entries if value is not None}
             if held:
                 self._load_param(p, owner[p], held)
-        for own, given in zip(self.param_groups, saved, strict=True):
-            own.update({name: value for name, value in given.items() if name != "params"})
+        self._call_state_hooks("after loading")
 
     def _load_param(self, p: Tensor, group: Group, saved: Mapping[str, Any]) -> None:
         held = self._state_of(p, group)
         for name, value in saved.items():
-            if not hasattr(value, "shape"):
+            place = held.get(name)
+            if not hasattr(value, "shape") and not isinstance(place, Tensor):
                 held[name] = value
                 continue
             array = array_of(value)
-            place = held.get(name)
             if isinstance(place, Tensor) and tuple(place.shape) == array.shape:
                 fill_from_array(place, array)
             else:

@@ -8,7 +8,7 @@ from ..nn.parameter import replace_contents, values_of
 from ..ops.update import sgd_update
 from ..record import Live, call_on
 from ..tensor import Tensor
-from .optimizer import Group, Optimizer, number, zeros_of
+from .optimizer import Group, Optimizer, number, options, zeros_of
 
 
 class _FirstStep:
@@ -39,16 +39,20 @@ class SGD(Optimizer):
     def __init__(
         self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
         weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
-        foreach: bool | None = None, fused: bool | None = None,
+        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
         number(lr, "learning rate")
         number(momentum, "momentum value")
         number(weight_decay, "weight_decay value")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        others = {
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
+            "fused": fused,
+        }  # fmt: skip
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize,
+            "nesterov": nesterov, **options(others, fused=True, capturable=False),
         }  # fmt: skip
         super().__init__(params, defaults)
 

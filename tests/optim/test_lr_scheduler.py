@@ -32,6 +32,24 @@ SCHEDULES = {
     "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.95),
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 10, eta_min=0.02),
     "LinearLR": lambda s, o: s.LinearLR(o, 0.25, 0.75, total_iters=8),
+    "MultiplicativeLR": lambda s, o: s.MultiplicativeLR(o, lambda step: 0.95),
+    "ConstantLR": lambda s, o: s.ConstantLR(o, 0.25, total_iters=8),
+    "PolynomialLR": lambda s, o: s.PolynomialLR(o, total_iters=12, power=1.7),
+    "CyclicLR": lambda s, o: s.CyclicLR(o, 0.01, [0.2, 0.3], step_size_up=5, step_size_down=3),
+    "CyclicLR-triangular2": lambda s, o: s.CyclicLR(
+        o, [0.01, 0.02], 0.2, 4, mode="triangular2", base_momentum=0.7, max_momentum=0.8
+    ),
+    "CyclicLR-exp-range": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.2, 4, mode="exp_range", gamma=0.97, cycle_momentum=False
+    ),
+    "CyclicLR-own": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.2, 4, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations"
+    ),
+    "WarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, eta_min=0.01),
+    "WarmRestarts-longer": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2),
+    "ChainedScheduler": lambda s, o: s.ChainedScheduler(
+        [s.ConstantLR(o, 0.1, total_iters=4), s.ExponentialLR(o, 0.9)]
+    ),
     "OneCycleLR": lambda s, o: s.OneCycleLR(o, [0.5, 0.2], total_steps=31),
     "OneCycleLR-linear": lambda s, o: s.OneCycleLR(
         o, 0.5, epochs=4, steps_per_epoch=8, anneal_strategy="linear", three_phase=True
@@ -121,6 +139,15 @@ def test_two_schedules_on_one_optimizer():
         (lambda s, o: s.OneCycleLR(o, 0.1, 10, anneal_strategy="sine"), ValueError),
         (lambda s, o: s.OneCycleLR(o, [0.1], 10), ValueError),
         (lambda s, o: s.SequentialLR(o, [], []), ValueError),
+        (lambda s, o: s.ChainedScheduler([]), ValueError),
+        (lambda s, o: s.ChainedScheduler([s.ReduceLROnPlateau(o)]), ValueError),
+        (lambda s, o: s.ReduceLROnPlateau(o, factor=1.5), ValueError),
+        (lambda s, o: s.ReduceLROnPlateau(o, mode="best"), ValueError),
+        (lambda s, o: s.ReduceLROnPlateau(o, min_lr=[0.1]), ValueError),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError),
+        (lambda s, o: s.CyclicLR(o, 0.1, 0.2, mode="round"), ValueError),
+        (lambda s, o: s.ConstantLR(o, 2.0), ValueError),
+        (lambda s, o: s.CyclicLR(optim.Adagrad([nn.Parameter([0.0])]), 0.1, 0.2), ValueError),
         (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], [3]), ValueError),
     ],
 )
@@ -137,3 +164,53 @@ def test_one_cycle_ends():
         schedule.step()
     with pytest.raises(ValueError, match="total steps"):
         schedule.step()
+
+
+PLATEAUS = [
+    {},
+    {"mode": "max", "factor": 0.5, "patience": 2},
+    {"patience": 1, "threshold": 0.1, "threshold_mode": "abs", "cooldown": 2},
+    {"mode": "max", "patience": 0, "threshold": 0.05, "threshold_mode": "abs"},
+    {"factor": 0.3, "patience": 1, "min_lr": [0.01, 0.05]},
+]
+
+
+@pytest.mark.parametrize("settings", PLATEAUS, ids=str)
+def test_reduce_on_plateau(settings):
+    results = np.random.default_rng(0).normal(size=STEPS) + np.linspace(3, 1, STEPS)
+    own, their = optimizers()
+    ours = optim.lr_scheduler.ReduceLROnPlateau(own, **settings)
+    theirs = torch.optim.lr_scheduler.ReduceLROnPlateau(their, **settings)
+    for result in results:
+        ours.step(result), theirs.step(result)
+        assert settings_of(own) == settings_of(their)
+        assert ours.get_last_lr() == theirs.get_last_lr()
+    assert ours.state_dict()["best"] == theirs.state_dict()["best"]
+
+
+def test_epochs_may_be_given():
+    for make in (
+        lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2),
+        lambda s, o: s.CosineAnnealingWarmRestarts(o, 4),
+        lambda s, o: s.PolynomialLR(o, 12, 2.0),
+        lambda s, o: s.ConstantLR(o),
+    ):
+        own, their = optimizers()
+        ours = make(optim.lr_scheduler, own)
+        theirs = make(torch.optim.lr_scheduler, their)
+        for epoch in (2, 5, 11, 3):
+            ours.step(epoch), theirs.step(epoch)
+            np.testing.assert_allclose(settings_of(own), settings_of(their), rtol=1e-12)
+        ours.step(), theirs.step()
+        np.testing.assert_allclose(settings_of(own), settings_of(their), rtol=1e-12)
+
+
+def test_a_schedule_of_ones_own():
+    class Halving(optim.lr_scheduler.LRScheduler):
+        def get_lr(self):
+            return [base * 0.5**self.last_epoch for base in self.base_lrs]
+
+    own, _ = optimizers()
+    schedule = Halving(own)
+    schedule.step(), schedule.step()
+    assert schedule.get_last_lr() == [0.025, 0.075]

@@ -1,4 +1,4 @@
-"""Every optimiser against PyTorch's over ten steps: parameters, state and its dictionary."""
+"""Every optimiser against PyTorch's over twenty steps: parameters, state and its dictionary."""
 
 import copy
 
@@ -22,6 +22,30 @@ SETTINGS = [
     ("Adam", {"lr": 0.01, "maximize": True}),
     ("AdamW", {"lr": 0.01}),
     ("AdamW", {"lr": 0.01, "weight_decay": 0.5, "betas": (0.8, 0.99)}),
+    ("Adam", {"lr": 0.01, "amsgrad": True, "foreach": False, "fused": False}),
+    ("AdamW", {"lr": 0.01, "amsgrad": True, "maximize": True}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("Adamax", {"lr": 0.02}),
+    ("Adamax", {"betas": (0.8, 0.9), "weight_decay": 0.1, "eps": 1e-4, "maximize": True}),
+    ("NAdam", {"lr": 0.02}),
+    ("NAdam", {"betas": (0.8, 0.9), "weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True}),
+    ("NAdam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.02}),
+    ("RAdam", {"lr": 0.02, "betas": (0.8, 0.9), "weight_decay": 0.1, "maximize": True}),
+    ("RAdam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RMSprop", {"lr": 0.01}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "momentum": 0.9, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "maximize": True}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.5}),
+    ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "maximize": True}),
+    ("Adagrad", {"initial_accumulator_value": 0.5, "eps": 1e-3}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1, "eps": 1e-3, "maximize": True}),
+    ("Rprop", {"lr": 0.01}),
+    ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.02), "maximize": True}),
+    ("ASGD", {"lr": 0.1}),
+    ("ASGD", {"lambd": 0.1, "alpha": 0.5, "t0": 5, "weight_decay": 0.1, "maximize": True}),
 ]
 
 
@@ -73,12 +97,12 @@ def same_state(ours, theirs):
 
 
 @pytest.mark.parametrize("case", SETTINGS, ids=title)
-def test_ten_steps(case):
+def test_twenty_steps(case):
     name, settings = case
     ours, theirs = parameters()
     own, their = pair(name, settings, ours, theirs)
-    assert own.state_dict()["state"] == {}
-    for step in range(10):
+    same_state(own, their)
+    for step in range(20):
         set_gradients(ours, theirs, step)
         own.step(), their.step()
         same(ours, theirs)
@@ -127,9 +151,9 @@ def test_state_continues_in_a_new_optimizer(case):
     same_state(fresh, their)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_pytorchs_state_is_taken(name):
-    settings = {"lr": 0.01, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
+@pytest.mark.parametrize("case", SETTINGS, ids=title)
+def test_pytorchs_state_is_taken(case):
+    name, settings = case
     ours, theirs = parameters()
     own, their = pair(name, settings, ours, theirs)
     for step in range(3):
@@ -163,7 +187,7 @@ def test_groups_have_settings_of_their_own():
 
 def test_a_step_is_one_operator_and_one_flush():
     ours, theirs = parameters()
-    for name in ("SGD", "AdamW"):
+    for name in dict(SETTINGS):
         made = getattr(optim, name)(ours, lr=0.1)
         set_gradients(ours, theirs, 0)
         mg.stats.reset()
@@ -237,7 +261,14 @@ def test_repr_shows_the_groups():
         (lambda p: optim.Adam([p], betas=(1.0, 0.9)), ValueError),
         (lambda p: optim.Adam([p], eps=-1e-8), ValueError),
         (lambda p: optim.AdamW([p], weight_decay=-1.0), ValueError),
-        (lambda p: optim.Adam([p], amsgrad=True), NotImplementedError),
+        (lambda p: optim.Adam([p], differentiable=True), NotImplementedError),
+        (lambda p: optim.Adam([p], amsgrd=True), TypeError),
+        (lambda p: optim.Rprop([p], etas=(1.5, 1.2)), ValueError),
+        (lambda p: optim.Adadelta([p], rho=2.0), ValueError),
+        (lambda p: optim.RMSprop([p], alpha=-1.0), ValueError),
+        (lambda p: optim.NAdam([p], momentum_decay=-1.0), ValueError),
+        (lambda p: optim.LBFGS([{"params": [p]}, {"params": [nn.Parameter([1.0])]}]), ValueError),
+        (lambda p: optim.LBFGS([p]).step(), TypeError),
     ],
 )
 def test_errors(make, kind):
@@ -253,3 +284,89 @@ def test_errors_of_load_state_dict():
     two = optim.Adam([{"params": ours[:1]}, {"params": ours[1:]}])
     with pytest.raises(LoadError, match="number of parameter groups"):
         part.load_state_dict(two.state_dict())
+
+
+@pytest.mark.parametrize("name", list(dict(SETTINGS)))
+def test_the_update_is_one_kernel(name):
+    ours, theirs = parameters("float32")
+    made = getattr(optim, name)(ours, lr=0.1)
+    set_gradients(ours, theirs, 0)
+    made.step()  # state that depends on the rate is filled in
+    set_gradients(ours, theirs, 1)
+    report = mg.explain(made.step)
+    assert len([k for k in report.kernels if k.name.startswith("update")]) == 1
+
+
+def test_settings_that_change_the_state_may_change_later():
+    ours, theirs = parameters()
+    own = optim.RMSprop(ours, lr=0.1)
+    for step in range(4):
+        if step == 2:
+            own.param_groups[0].update(centered=True, momentum=0.5)
+        set_gradients(ours, theirs, step)
+        own.step()
+    assert set(own.state[ours[0]]) == {"step", "square_avg", "grad_avg", "momentum_buffer"}
+
+
+def test_step_hooks():
+    seen = []
+    made = optim.SGD([nn.Parameter([1.0])], lr=0.1)
+    first = made.register_step_pre_hook(lambda o, args, kwargs: seen.append("before"))
+    made.register_step_post_hook(lambda o, args, kwargs: seen.append("after"))
+    made.step()
+    first.remove()
+    made.step()
+    assert seen == ["before", "after", "after"]
+
+
+def test_hooks_reach_steps_that_subclasses_write():
+    class Plain(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            with mg.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p -= group["lr"] * p.grad
+
+    p = nn.Parameter([1.0])
+    made, seen = Plain([p], lr=0.5), []
+    made.register_step_post_hook(lambda *_: seen.append(1))
+    (p * p).sum().backward()
+    made.step()
+    assert p.tolist() == [0.0] and seen == [1]
+
+
+def test_state_dict_hooks():
+    made, seen = optim.Adam([nn.Parameter([1.0])]), []
+    made.register_state_dict_pre_hook(lambda o: seen.append("before saving"))
+    made.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+    made.register_load_state_dict_pre_hook(lambda o, state: seen.append(state["more"]))
+    made.register_load_state_dict_post_hook(lambda o: seen.append("after loading"))
+    made.load_state_dict(made.state_dict())
+    assert seen == ["before saving", 1, "after loading"]
+
+
+def test_copies_and_pickles():
+    import pickle
+
+    ours, theirs = parameters()
+    made = optim.AdamW(ours, lr=0.1)
+    set_gradients(ours, theirs, 0)
+    made.step()
+    for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert repr(twin) == repr(made)
+        held = twin.param_groups[0]["params"]
+        set_gradients(held, theirs, 1)
+        twin.step()
+        assert twin.state[held[0]]["step"].item() == 2.0
+    assert made.state[ours[0]]["step"].item() == 1.0
+
+
+def test_a_learning_rate_that_is_a_tensor():
+    p = nn.Parameter([1.0])
+    made = optim.SGD([p], lr=mg.tensor(0.5))
+    p.grad = mg.tensor([1.0])
+    made.step()
+    assert p.tolist() == [0.5]
