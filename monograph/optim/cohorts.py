@@ -111,7 +111,7 @@ class Cohorts(Optimizer):
         together = [states[0][name] for name in self.shared]
         count = len(params)
         counts = [count if name in used else 0 for name in self.fields]
-        flags = [bool(group[name]) for name in self.flags]
+        flags = [group[name] for name in self.flags]
         results = call_on(
             self.operator.operator,
             values_of([*params, *[p._grad for p in params], *kept, *together]),
