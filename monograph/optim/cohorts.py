@@ -72,6 +72,16 @@ class Cohorts(Optimizer):
 
     def _cohorts(self, group: Group, params: list[Tensor]) -> list[list[Tensor]]:
         """The parameters by the step tensor that they share."""
+        if len(params) == len(group["params"]):  # most often all are one cohort
+            common = None
+            for p in params:
+                held = self.state[p] or self._state_of(p, group)
+                if common is None:
+                    common = held["step"]
+                elif held["step"] is not common:
+                    break
+            else:
+                return [params]
         cohorts: dict[int, list[Tensor]] = {}
         for p in params:
             held = self.state[p] or self._state_of(p, group)
