@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import autograd, func, linalg, nn, optim, special
+from . import autograd, func, linalg, nn, optim, random, special
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -52,7 +52,17 @@ from .ir.dtypes import (
 from .jit import jit
 from .modes import eager, eval, synchronize
 from .ops import members
-from .ops.random import Generator
+from .ops.random import Generator, default_generator
+from .placement import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from .saving import load, save
 from .stats import stats
 from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor

@@ -14,8 +14,8 @@ from typing import Any
 
 from . import errors, record, tree
 from .ops.creation import zeros
+from .ops.joining import stack
 from .ops.math import where
-from .ops.views import stack
 from .tensor import Tensor, tensor
 
 Function = Callable[..., Any]

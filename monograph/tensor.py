@@ -19,6 +19,7 @@ from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
+from .placement import CPU, device, strided
 from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
 
 Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
@@ -108,8 +109,12 @@ class Tensor:
         return len(self._value().meta.shape)
 
     @property
-    def device(self) -> str:
-        return "cpu"
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def layout(self) -> Any:
+        return strided
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one axis."""
@@ -473,7 +478,8 @@ class Tensor:
         """The number in a tensor of one element."""
         if self.numel() != 1:
             raise errors.OperandError(
-                f"item() needs a tensor of one element, this one has {self.numel()}"
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: item() "
+                "needs a tensor of one element"
             )
         return self._array().reshape(()).item()
 
@@ -491,6 +497,9 @@ class Tensor:
         return int(self.item())
 
     def __bool__(self) -> bool:
+        if self.numel() != 1:
+            how_many = "more than one value" if self.numel() else "no values"
+            raise errors.OperandError(f"Boolean value of Tensor with {how_many} is ambiguous")
         return bool(self.item())
 
     def __index__(self) -> int:

@@ -66,7 +66,7 @@ def checkpoint(
     recorder = record.recorder()
     if not recorder.grad:
         return function(*args, **kwargs)
-    randomness = default_generator.get_state() if preserve_rng_state else None
+    randomness = default_generator.position if preserve_rng_state else None
     epoch, start, first = recorder.epoch, len(recorder.results), len(recorder.records)
     result = function(*args, **kwargs)
     new = recorder.records[first:]
@@ -121,9 +121,9 @@ def _with_randomness(state: Any, function: Callable[[], Any]) -> Any:
 
     if state is None:
         return function()
-    before = default_generator.get_state()
-    default_generator.set_state(state)
+    before = default_generator.position
+    default_generator.position = state
     try:
         return function()
     finally:
-        default_generator.set_state(before)
+        default_generator.position = before

@@ -104,7 +104,7 @@ def stack_module_state(
     >>> parameters["weight"].shape
     Size([3, 1, 2])
     """
-    from ..ops.views import stack
+    from ..ops.joining import stack
 
     models = list(models)
     if not models:

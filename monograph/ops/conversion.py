@@ -1,12 +1,13 @@
-"""The same elements in another dtype or on another device."""
+"""The same elements in another dtype, on another device, or lying otherwise in memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .. import errors
+from .. import placement
 from ..ir import dtypes
 from ..ir.dtypes import DType
+from ..placement import contiguous_format, preserve_format
 from ..tensor import Tensor
 from . import math
 from .define import function
@@ -17,17 +18,117 @@ def converted(x: Tensor, dtype: DType) -> Tensor:
     return x if x.dtype is dtype else math.cast(x, dtype)
 
 
+# --- memory formats -----------------------------------------------------------------------------
+
+
+def _dense_order(x: Tensor) -> tuple[int, ...] | None:
+    """The order of the axes in memory, if the elements of x fill their memory without gaps."""
+    if x._view is None and x._storage.strides is None:
+        return None
+    found = x._geometry()
+    order = tuple(sorted(range(x.ndim), key=lambda k: (-found.strides[k], -found.shape[k])))
+    dense = placement.strides_in(order, found.shape)
+    if found.is_contiguous or any(
+        n > 1 and s != d for n, s, d in zip(found.shape, found.strides, dense, strict=True)
+    ):
+        return None
+    return order
+
+
+def _laid(made: Tensor, like: Tensor, form: Any) -> Tensor:
+    """A new tensor, made to lie as a memory format says, or as the tensor it comes from."""
+    if form is None or form is preserve_format:
+        order = _dense_order(like)
+    else:
+        order = placement.order_of(form, made.ndim)
+    if order is not None:
+        made._storage.strides = placement.strides_in(order, tuple(made.shape))
+    return made
+
+
+@function(name="clone", method=True)
+def clone(input: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
+    """A copy on a storage of its own.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3, 4, 4).clone(memory_format=mg.channels_last).stride()
+    (48, 1, 12, 3)
+    """
+    return _laid(math.clone(input), input, memory_format)
+
+
+clone.operator = math.clone.operator
+
+
+@function(to=None, name="contiguous", method=True)
+def contiguous_tensor(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """x itself if its elements follow each other in memory, else a copy where they do."""
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if input.is_contiguous(memory_format):
+        return input
+    return _laid(math.clone(input), input, memory_format)
+
+
+# --- dtype and device ---------------------------------------------------------------------------
+
+
+def _target(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
+    """(device, dtype, the rest) of the positional arguments of `to`."""
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        return rest[0].device, rest.pop(0).dtype, rest
+    device = dtype = None
+    if rest and not isinstance(rest[0], (DType, bool)):
+        device = rest.pop(0)
+    if rest and (isinstance(rest[0], DType) or rest[0] is None):
+        dtype = rest.pop(0)
+    return device, dtype, rest
+
+
 @function(to=None, method=True)
-def to(x: Tensor, *args: Any, dtype: DType | None = None, device: Any = None, **_: Any) -> Tensor:
-    """x in another dtype (devices: only "cpu" so far)."""
-    for arg in args:
-        if isinstance(arg, DType):
-            dtype = arg
-        elif isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif str(arg) != "cpu":
-            raise errors.OperandError(f"to: this build has the device 'cpu' only, not {arg!r}")
-    return x if dtype is None else converted(x, dtype)
+def to(
+    x: Tensor, *args: Any, device: Any = None, dtype: DType | None = None, other: Any = None,
+    non_blocking: bool = False, copy: bool = False, memory_format: Any = preserve_format,
+) -> Tensor:  # fmt: skip
+    """x in another dtype, on another device, lying otherwise in memory; itself if nothing changes.
+
+    >>> import monograph as mg
+    >>> mg.ones(2).to(mg.int64).dtype
+    monograph.int64
+    """
+    if args:
+        given_device, given_dtype, rest = _target(args if other is None else (other, *args))
+        device, dtype = given_device or device, given_dtype or dtype
+        copy = copy or (len(rest) > 1 and bool(rest[1]))
+    elif other is not None:
+        device, dtype = other.device, other.dtype
+    placement.require_here(device)
+    kept = memory_format is preserve_format or x.is_contiguous(memory_format)
+    if dtype is not None and dtype is not x.dtype:
+        return _laid(math.cast(x, dtype), x, memory_format)
+    return x if kept and not copy else clone(x, memory_format=memory_format)
+
+
+@function(to=None, method=True)
+def cpu(x: Tensor, memory_format: Any = preserve_format) -> Tensor:
+    """x on the CPU, where it is."""
+    return to(x, memory_format=memory_format)
+
+
+@function(to=None, method=True)
+def cuda(x: Tensor, device: Any = None, non_blocking: bool = False, **_: Any) -> Tensor:
+    """Refused: this build has tensors on the CPU only."""
+    return to(x, "cuda" if device is None else device)
+
+
+def _in_dtype(name: str, dtype: DType) -> Any:
+    def convert(x: Tensor, memory_format: Any = preserve_format) -> Tensor:
+        return to(x, dtype, memory_format=memory_format)
+
+    convert.__name__ = name
+    convert.__doc__ = f"x in {dtype.name}."
+    return convert
 
 
 def _attach() -> None:
@@ -38,8 +139,7 @@ def _attach() -> None:
         "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
     }  # fmt: skip
     for name, dtype in shorthand.items():
-        setattr(Tensor, name, lambda x, dtype=dtype: converted(x, dtype))
-    Tensor.cpu = lambda x: x  # type: ignore[attr-defined]
+        setattr(Tensor, name, _in_dtype(name, dtype))
 
 
 _attach()

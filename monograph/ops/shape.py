@@ -1,4 +1,4 @@
-"""Shape: reshape, permute, slices, joining, padding. Views share the storage they come from."""
+"""Shape: reshape, permute, slices, joining. Views share the storage they come from."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ def axis_of(x: Any, dim: int, extra: int = 0) -> int:
 
 def resolve_shape(size: int, shape: Any) -> tuple[int, ...]:
     """The shape with its -1 worked out."""
+    if list(shape).count(-1) > 1:
+        raise ValueError("only one dimension can be inferred")
+    if any(extent < -1 for extent in shape):
+        raise ValueError(f"shape {list(shape)} has a negative size")
     known = 1
     for extent in shape:
         known *= extent if extent != -1 else 1
@@ -68,9 +72,14 @@ def permute_to(x: Tensor, dims: tuple[int, ...]) -> Any:
     return build.permute(x, order)
 
 
-@operator(view=True)
+@operator(view=True, aliases=("swapdims",))
 def transpose(x: Tensor, dim0: int, dim1: int) -> Any:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3).transpose(0, 1).shape
+    Size([3, 2])
+    """
     order = list(range(x.ndim))
     a, b = axis_of(x, dim0), axis_of(x, dim1)
     if x.ndim == 0:
@@ -81,17 +90,30 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Any:
 
 @operator(view=True)
 def unsqueeze(x: Tensor, dim: int) -> Any:
-    """A new axis of size 1 at dim."""
+    """A new axis of size 1 at dim.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3).unsqueeze(1).shape
+    Size([2, 1, 3])
+    """
     return build.expand_dims(x, [axis_of(x, dim, 1)])
 
 
 @operator(view=True)
 def squeeze(x: Tensor, dim: Any = None) -> Any:
-    """Without the axes of size 1 (all, or those named)."""
+    """Without the axes of size 1 (all, or those named).
+
+    >>> import monograph as mg
+    >>> mg.ones(1, 2, 1).squeeze(0).shape
+    Size([2, 1])
+    """
     if dim is None:
         gone = set(range(x.ndim))
     else:
-        gone = {axis_of(x, d) for d in ((dim,) if isinstance(dim, int) else dim)}
+        listed = [axis_of(x, d) for d in ((dim,) if isinstance(dim, int) else dim)]
+        gone = set(listed)
+        if len(gone) != len(listed):
+            raise ValueError(f"dim {dim} names an axis twice")
     return build.reshape(x, tuple([e for k, e in enumerate(x.shape) if not (k in gone and e == 1)]))
 
 
@@ -101,21 +123,102 @@ def expand_to(x: Tensor, shape: tuple[int, ...]) -> Any:
     lead = len(shape) - x.ndim
     if lead < 0:
         raise ValueError(f"shape {list(shape)} has fewer axes than the tensor's {list(x.shape)}")
+    if any(e < -1 or (e == -1 and k < lead) for k, e in enumerate(shape)):
+        raise ValueError(f"shape {list(shape)} has a negative size where there is none to keep")
     full = tuple([x.shape[k - lead] if e == -1 and k >= lead else e for k, e in enumerate(shape)])
     return build.broadcast_to(x, full)
 
 
-@operator(view=True)
+@operator(to=None, method=False, view=True)
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Any:
     """`length` places along dim from `start`, which may count from the end."""
+    if not x.ndim:
+        raise ValueError("narrow() cannot be applied to a 0-dim tensor")
     k = axis_of(x, dim)
-    extent = x.shape[k] if x.ndim else 0
+    extent = x.shape[k]
+    if length < 0:
+        raise ValueError("narrow(): length must be non-negative")
+    if not -extent <= start <= extent:
+        raise IndexError(f"start {start} is out of range for an axis of size {extent}")
     first = start + extent if start < 0 else start
-    if length < 0 or not 0 <= first <= extent - length:
+    if first > extent - length:
         raise ValueError(
             f"start {start} and length {length} are out of range for an axis of size {extent}"
         )
     return _slice(x, k, first, length, 1)
+
+
+@operator(to=None, method=False, view=True)
+def select(x: Tensor, dim: int, index: int) -> Any:
+    """x at one place along dim, which goes."""
+    if not x.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor")
+    k = axis_of(x, dim)
+    extent = x.shape[k]
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of range for an axis of size {extent}")
+    piece = _slice(x, k, index % extent, 1, 1)
+    return build.reshape(piece, (*x.shape[:k], *x.shape[k + 1 :]))
+
+
+@operator(to=None, method=False, name="slice", view=True)
+def slice_along(x: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    """Every step-th place along dim from start to before end; both may count from the end."""
+    if not x.ndim:
+        raise ValueError("slice() cannot be applied to a 0-dim tensor")
+    if step <= 0:
+        raise ValueError("slice step must be positive")
+    k = axis_of(x, dim)
+    first, stop, _ = slice(start, end, step).indices(x.shape[k])
+    return _slice(x, k, first, len(range(first, stop, step)), step)
+
+
+@operator(view=True)
+def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of the matrices over two axes, as a last axis; it shares the storage.
+
+    >>> import monograph as mg
+    >>> mg.diagonal(mg.tensor([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
+    rows, columns = axis_of(x, dim1), axis_of(x, dim2)
+    if not x.ndim:
+        raise IndexError("diagonal needs at least two axes, got a tensor without axes")
+    if rows == columns:
+        raise ValueError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    skip_rows, skip_columns = max(-offset, 0), max(offset, 0)
+    length = max(min(x.shape[rows] - skip_rows, x.shape[columns] - skip_columns), 0)
+    others = [k for k in range(x.ndim) if k not in (rows, columns)]
+    shape = (*[x.shape[k] for k in others], length)
+    where: list[Any] = [0] * x.ndim
+    for place, k in enumerate(others):
+        where[k] = axis(place, x.shape[k])
+    along = axis(len(others), length)
+    where[rows], where[columns] = along + skip_rows, along + skip_columns
+    return build.reindex(x, shape, where)
+
+
+@operator(to=None, name="unfold", method=True, view=True)
+def windows(x: Tensor, dimension: int, size: int, step: int) -> Any:
+    """Windows of `size` places along an axis, one every `step`; their places are a last axis.
+
+    >>> import monograph as mg
+    >>> mg.arange(5).unfold(0, 2, 2).tolist()
+    [[0, 1], [2, 3]]
+    """
+    k = axis_of(x, dimension)
+    extent = x.shape[k] if x.ndim else 1
+    if size < 0 or size > extent:
+        raise ValueError(f"the window of {size} is larger than the axis of size {extent}")
+    if step <= 0:
+        raise ValueError(f"step must be positive, got {step}")
+    if not x.ndim:
+        return build.reindex(x, (size,), [])
+    count = (extent - size) // step + 1
+    shape = (*x.shape[:k], count, *x.shape[k + 1 :], size)
+    where: list[Any] = list(coordinates(shape))[:-1]
+    where[k] = axis(k, count) * step + axis(x.ndim, size)
+    return build.reindex(x, shape, where)
 
 
 def _slice(x: Any, k: int, start: int, length: int, step: int) -> Any:
@@ -171,31 +274,30 @@ def _inside(place: int, extent: int) -> int:
 def flip_axes(x: Tensor, dims: tuple[int, ...]) -> Any:
     """The order of elements along dims reversed."""
     where: list[Any] = list(coordinates(x.shape))
-    for d in dims:
-        k = axis_of(x, d)
+    named = [axis_of(x, d) for d in dims]
+    if len(set(named)) != len(named):
+        raise ValueError(f"dims {list(dims)} name an axis twice")
+    for k in named if x.ndim else ():
         where[k] = x.shape[k] - 1 - where[k]
     return build.reindex(x, x.shape, where)
 
 
-@operator(method=False)
+@operator(to=None, method=False)
 def cat(tensors: Tensors, dim: int = 0) -> Any:
-    """Tensors joined along dim."""
+    """Tensors joined along dim. Empty ones of one axis are left out, as they always were."""
     if not tensors:
-        raise ValueError("cat needs at least one tensor")
+        raise ValueError("expected a non-empty list of tensors")
+    if any(not t.ndim for t in tensors):
+        raise ValueError("zero-dimensional tensors cannot be concatenated")
     common = build.common_dtype(tensors)
-    k = axis_of(tensors[0], dim)
-    total = 0
-    for t in tensors:
-        others = [e for n, e in enumerate(t.shape) if n != k]
-        if t.ndim != tensors[0].ndim or others != [
-            e for n, e in enumerate(tensors[0].shape) if n != k
-        ]:
-            shapes = ", ".join(str(list(t.shape)) for t in tensors)
-            raise ValueError(f"sizes must match except along dim {dim}: {shapes}")
-        total += t.shape[k]
-    shape = (*tensors[0].shape[:k], total, *tensors[0].shape[k + 1 :])
+    kept = [t for t in tensors if t.shape != (0,)]
+    if not kept:
+        return build.cast(tensors[0], common)
+    k = axis_of(kept[0], dim)
+    _check_beside(kept, k, dim)
+    shape = (*kept[0].shape[:k], sum([t.shape[k] for t in kept]), *kept[0].shape[k + 1 :])
     result, start = None, 0
-    for t in tensors:
+    for t in kept:
         where: list[Any] = list(coordinates(shape))
         where[k] = where[k] - start
         guard = index.within(where[k], t.shape[k])
@@ -208,45 +310,12 @@ def cat(tensors: Tensors, dim: int = 0) -> Any:
     return result
 
 
-@operator(to=None, method=False)
-def pad_constant(x: Tensor, pads: tuple[int, ...], value: float = 0.0) -> Any:
-    """x with `value` around it; pads are (before, after) pairs from the last axis on."""
-    shape = list(x.shape)
-    where: list[Any] = []
-    before = [0] * x.ndim
-    for n in range(len(pads) // 2):
-        k = x.ndim - 1 - n
-        before[k] = pads[2 * n]
-        shape[k] += pads[2 * n] + pads[2 * n + 1]
-        if shape[k] < 0:
-            raise ValueError(f"padding {list(pads)} leaves axis {k} with a negative size")
-    guard: tuple[Any, ...] = ()
-    for k, extent in enumerate(shape):
-        where.append(axis(k, extent) - before[k])
-        guard += index.within(where[k], x.shape[k])
-    fill = build.exact(value, x.dtype)
-    return build.reindex(x, tuple(shape), where, guard, fill)
-
-
-def _check_matrix(x: Any) -> None:
-    if x.ndim < 2:
-        raise ValueError(f"expected at least two axes, got {list(x.shape)}")
-
-
-@operator(inplace=True)
-def tril(x: Tensor, diagonal: int = 0) -> Any:
-    """x with zeros above the diagonal."""
-    _check_matrix(x)
-    rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
-    return build.select(columns - rows <= diagonal, x, build.const(0, x.dtype))
-
-
-@operator(inplace=True)
-def triu(x: Tensor, diagonal: int = 0) -> Any:
-    """x with zeros below the diagonal."""
-    _check_matrix(x)
-    rows, columns = build.coordinate(x.shape, x.ndim - 2), build.coordinate(x.shape, x.ndim - 1)
-    return build.select(columns - rows >= diagonal, x, build.const(0, x.dtype))
+def _check_beside(tensors: list[Any], k: int, dim: int) -> None:
+    """All sizes but that of axis k agree."""
+    beside = [[e for n, e in enumerate(t.shape) if n != k] for t in tensors]
+    if any(t.ndim != tensors[0].ndim for t in tensors) or any(b != beside[0] for b in beside):
+        shapes = ", ".join(str(list(t.shape)) for t in tensors)
+        raise ValueError(f"sizes must match except along dim {dim}: {shapes}")
 
 
 @operator(to=None, method=False)

@@ -1,24 +1,47 @@
-"""Functions of shape whose Python signature is freer than a definition's.
+"""Views in PyTorch's spelling: `x.reshape(2, -1)`, `x.movedim(0, 2)`, `x.T`, pieces of a tensor.
 
-`x.reshape(2, -1)` and `x.reshape((2, -1))`, pieces of a tensor, and joining them.
+All of them share the storage of what they are taken from; `reshape` and what is made of it copies
+where the elements do not lie so that they could.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from .. import errors
 from ..geometry import geometry_of
+from ..ir import build
 from ..ir.dtypes import DType
-from ..tensor import Tensor
-from . import math, shape
+from ..tensor import Size, Tensor
 from .define import function
+from .shape import (
+    axis_of,
+    expand_to,
+    permute_to,
+    reshape_copy,
+    reshape_to,
+    resolve_shape,
+    strided,
+    transpose,
+    write_view,
+)
 
 
-def sizes_of(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Integers given one by one, or as one tuple or list."""
+def integer(value: Any) -> int:
+    """A size, an axis or a place: anything that Python takes for an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"expected an integer, got {type(value).__name__}") from None
+
+
+def sizes_of(args: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
+    """Integers given one by one, as one tuple or list, or by name."""
+    if named is not None:
+        args = (named,)
     first = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    return tuple([int(a) for a in first])
+    return tuple([integer(a) for a in first])
 
 
 def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
@@ -29,72 +52,108 @@ def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
     if (x._view is None and storage.strides is None) or x._geometry().is_contiguous:
         return True
     meta, strides, steps = x._origin()
-    step = (shape.reshape_to.operator, (shape.resolve_shape(x.numel(), sizes),))
+    step = (reshape_to.operator, (resolve_shape(x.numel(), sizes),))
     return geometry_of(meta, strides, (*steps, step)) is not None
 
 
-@function(method=True)
-def reshape(input: Tensor, *shape_: Any) -> Tensor:
+@function(name="reshape", method=True)
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where that is possible.
 
     >>> import monograph as mg
     >>> mg.arange(6).reshape(2, -1).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    sizes = sizes_of(shape_)
+    wanted = sizes_of(sizes, shape)
     try:
-        fits = _fits(input, sizes)
+        fits = _fits(input, wanted)
     except ValueError:
         fits = True  # the call says what is wrong
-    return shape.reshape_to(input, sizes) if fits else shape.reshape_copy(input, sizes)
+    return reshape_to(input, wanted) if fits else reshape_copy(input, wanted)
 
 
 @function(to=None, method=True)
-def view(input: Tensor, *shape_: Any) -> Tensor:
-    """The same storage in another shape; refused where only a copy could have it."""
-    if len(shape_) == 1 and isinstance(shape_[0], DType):
-        return shape.view_dtype(input, shape_[0])
-    sizes = sizes_of(shape_)
+def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = None) -> Tensor:
+    """The same storage in another shape; refused where only a copy could have it.
+
+    >>> import monograph as mg
+    >>> mg.arange(6).view(3, 2).tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    wanted = sizes_of(sizes, size)
     try:
-        fits = _fits(input, sizes)
+        fits = _fits(input, wanted)
     except ValueError:
         fits = True
     if not fits:
         raise errors.OperandError(
-            f"view size {list(sizes)} is not compatible with the tensor's size "
+            f"view size {list(wanted)} is not compatible with the tensor's size "
             f"{list(input.shape)} and stride {list(input.stride())}: at least one axis spans two "
             "that do not follow each other in memory; use reshape()"
         )
-    return shape.reshape_to(input, sizes)
+    return reshape_to(input, wanted)
+
+
+@function(to=None, method=True)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same storage in the shape of other."""
+    return view(input, *other.shape)
+
+
+@function(to=None, method=True)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """x in the shape of other."""
+    return reshape(input, *other.shape)
 
 
 @function(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes start_dim … end_dim as one."""
-    rank = input.ndim
-    if rank == 0:
+    """The axes start_dim … end_dim as one.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3, 4).flatten(1).shape
+    Size([2, 12])
+    """
+    if input.ndim == 0:
+        axis_of(input, start_dim), axis_of(input, end_dim)
         return reshape(input, 1)
-    first, last = shape.axis_of(input, start_dim), shape.axis_of(input, end_dim)
+    first, last = axis_of(input, start_dim), axis_of(input, end_dim)
     if first > last:
         raise errors.OperandError("flatten: start_dim comes after end_dim")
-    middle = 1
-    for extent in input.shape[first : last + 1]:
-        middle *= extent
+    if first == last:
+        return input
+    middle = Size(input.shape[first : last + 1]).numel()
     return reshape(input, *input.shape[:first], middle, *input.shape[last + 1 :])
+
+
+@function(method=True)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One axis as several, of which one extent may be -1.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 6).unflatten(1, (-1, 3)).shape
+    Size([2, 2, 3])
+    """
+    wanted = sizes_of((sizes,))
+    k = axis_of(input, dim)
+    if not wanted:
+        raise errors.OperandError("unflatten: sizes must be non-empty")
+    if not input.ndim:
+        raise errors.OperandError("unflatten: a tensor without axes has none to unflatten")
+    try:
+        resolved = resolve_shape(input.shape[k], wanted)
+    except ValueError:
+        raise errors.OperandError(
+            f"unflatten: sizes {list(wanted)} don't multiply up to the size of dim {dim} "
+            f"({input.shape[k]}) in the input tensor"
+        ) from None
+    return view(input, *input.shape[:k], *resolved, *input.shape[k + 1 :])
 
 
 @function(method=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one axis."""
     return reshape(input, -1)
-
-
-@function(to=None, name="contiguous", method=True)
-def contiguous_tensor(input: Tensor, memory_format: Any = None) -> Tensor:
-    """x itself if its elements follow each other in memory, else a copy where they do."""
-    if input.is_contiguous(memory_format):
-        return input
-    return math.clone(input)
 
 
 @function(method=True)
@@ -105,95 +164,196 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     >>> mg.arange(6).as_strided((2, 3), (1, 2)).tolist()
     [[0, 2, 4], [1, 3, 5]]
     """
-    storage = input._storage
-    base = object.__new__(Tensor)
-    base._storage = storage
-    if storage.strides is not None:
-        order = sorted(range(base.ndim), key=lambda k: -storage.strides[k])
-        base = shape.permute_to(base, tuple(order))
-    line = shape.reshape_to(base, (-1,))
     offset = input.storage_offset() if storage_offset is None else int(storage_offset)
-    return shape.strided(line, sizes_of((size,)), sizes_of((stride,)), offset)
+    sizes, strides = sizes_of((size,)), sizes_of((stride,))
+    line = storage_line(input)
+    made: Tensor = strided(line, sizes, strides, offset)
+    if input.requires_grad and not line.requires_grad and input._view is not None:
+        # A view that is a leaf itself: derivatives go to it, not to what it was taken from.
+        assert made._view is not None
+        whole = write_view(_base_of(input), input, input._view.chain())
+        made._view.value = strided(_in_line(whole, input), sizes, strides, offset)._value()
+    return made
+
+
+def storage_line(input: Tensor) -> Tensor:
+    """The whole storage of x as one axis."""
+    return _in_line(_base_of(input), input)
+
+
+def _base_of(input: Tensor) -> Tensor:
+    base = object.__new__(Tensor)
+    base._storage = input._storage
+    return base
+
+
+def _in_line(base: Tensor, input: Tensor) -> Tensor:
+    """The elements in the order in which the storage of x says that they lie."""
+    strides = input._storage.strides
+    if strides is not None:
+        order = sorted(range(base.ndim), key=lambda k: -strides[k])
+        base = permute_to(base, tuple(order))
+    line: Tensor = reshape_to(base, (-1,))
+    return line
+
+
+# --- axes ---------------------------------------------------------------------------------------
 
 
 @function(method=True)
-def permute(input: Tensor, *dims: Any) -> Tensor:
-    """Axes in another order."""
-    return shape.permute_to(input, sizes_of(dims))
+def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+    """Axes in another order.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3, 4).permute(2, 0, 1).shape
+    Size([4, 2, 3])
+    """
+    return permute_to(input, sizes_of(axes, dims))
+
+
+@function(method=True)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes exchanged; `transpose` by its other name."""
+    return transpose(input, axis0, axis1)
+
+
+@function(method=True, aliases=("moveaxis",))
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The axes `source` moved to `destination`; the others keep their order.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3, 4).movedim(0, -1).shape
+    Size([3, 4, 2])
+    """
+    origins, targets = sizes_of((source,)), sizes_of((destination,))
+    if len(origins) != len(targets):
+        raise errors.OperandError("movedim: source and destination name different numbers of axes")
+    origins = tuple([axis_of(input, d) for d in origins])
+    targets = tuple([axis_of(input, d) for d in targets])
+    if len(set(origins)) != len(origins) or len(set(targets)) != len(targets):
+        raise errors.OperandError("movedim: an axis is named twice")
+    if not input.ndim:
+        return permute_to(input, ())
+    placed = dict(zip(targets, origins, strict=True))
+    rest = iter([k for k in range(input.ndim) if k not in origins])
+    return permute_to(
+        input, tuple([placed[k] if k in placed else next(rest) for k in range(input.ndim)])
+    )
+
+
+@function(method=True)
+def t(input: Tensor) -> Tensor:
+    """A matrix with its two axes exchanged; a line stays as it is."""
+    if input.ndim > 2:
+        raise errors.OperandError(f"t() expects a tensor with <= 2 dimensions, got {input.ndim}D")
+    return transpose(input, 0, -1)
+
+
+@function(method=True)
+def adjoint(input: Tensor) -> Tensor:
+    """The matrices over the last two axes transposed and conjugated.
+
+    >>> import monograph as mg
+    >>> mg.adjoint(mg.tensor([[1 + 2j, 3.0]])).shape
+    Size([2, 1])
+    """
+    return input.mH
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return permute_to(x, tuple(reversed(range(x.ndim))))
+
+
+def _matrices_transposed(x: Tensor) -> Tensor:
+    if x.ndim < 2:
+        raise errors.OperandError("tensor.mT is only supported on matrices or batches of matrices")
+    return transpose(x, -1, -2)
+
+
+Tensor.T = property(_transposed)  # type: ignore[attr-defined]
+Tensor.mT = property(_matrices_transposed)  # type: ignore[attr-defined]
+
+
+# --- repeated axes ------------------------------------------------------------------------------
 
 
 @function(to=None, method=True)
-def expand(input: Tensor, *sizes: Any) -> Tensor:
-    """Axes of size 1 repeated; -1 keeps an extent."""
-    return shape.expand_to(input, sizes_of(sizes))
+def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
+    """Axes of size 1 repeated; -1 keeps an extent.
 
-
-@function(method=True)
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The order of elements along dims reversed."""
-    return shape.flip_axes(input, sizes_of(dims))
-
-
-@function(method=True)
-def split(
-    tensor: Tensor, split_size_or_sections: int | list[int], dim: int = 0
-) -> tuple[Tensor, ...]:
-    """Consecutive pieces along dim: of one size, or of the sizes listed."""
-    extent, size = tensor.shape[dim], split_size_or_sections
-    if isinstance(size, int):
-        sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0]
-    else:
-        sizes = list(size)
-        if sum(sizes) != extent:
-            raise errors.OperandError(f"split: sizes {sizes} do not add up to {extent}")
-    starts = [sum(sizes[:n]) for n in range(len(sizes))]
-    return tuple([shape.narrow(tensor, dim, s, n) for s, n in zip(starts, sizes, strict=True)])
-
-
-@function(method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces along dim, of equal size but for the last."""
-    return split(input, max(-(-input.shape[dim] // chunks), 1), dim)
-
-
-@function(method=True)
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along dim."""
-    pieces = split(input, 1, dim) if input.shape[dim] else ()
-    return tuple([shape.squeeze(piece, dim) for piece in pieces])
-
-
-@function
-def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors joined along a new axis."""
-    return shape.cat([shape.unsqueeze(t, dim) for t in tensors], dim)
-
-
-@function(to="nn.functional")
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """x with `value` around it; pad has (before, after) pairs from the last axis on."""
-    if mode != "constant":
-        raise errors.OperandError(f"pad: only mode 'constant' is supported, got {mode!r}")
-    return shape.pad_constant(input, tuple(pad), float(value or 0.0))
-
-
-@function(to=None, method=True)
-def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """x in the shape of other."""
-    return reshape(input, *other.shape)
+    >>> import monograph as mg
+    >>> mg.tensor([[1], [2]]).expand(-1, 2).tolist()
+    [[1, 1], [2, 2]]
+    """
+    return expand_to(input, sizes_of(sizes, size))
 
 
 @function(to=None, method=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """x repeated to the shape of other."""
-    return expand(input, *other.shape)
+    return expand_to(input, tuple(other.shape))
 
 
 @function(method=True)
-def t(input: Tensor) -> Tensor:
-    """A matrix with its two axes exchanged."""
-    return shape.transpose(input, 0, -1)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """x repeated to that shape.
+
+    >>> import monograph as mg
+    >>> mg.broadcast_to(mg.tensor([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return expand_to(input, sizes_of((size,)))
 
 
-Tensor.T = property(lambda x: permute(x, *reversed(range(x.ndim))))  # type: ignore[attr-defined]
-Tensor.mT = property(lambda x: shape.transpose(x, -1, -2))  # type: ignore[attr-defined]
+@function
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have together.
+
+    >>> import monograph as mg
+    >>> mg.broadcast_shapes((2, 1), (3,), 1)
+    Size([2, 3])
+    """
+    listed = [sizes_of((s,)) for s in shapes]
+    if any(extent < 0 for s in listed for extent in s):
+        raise errors.OperandError("broadcast_shapes: sizes must not be negative")
+    try:
+        return Size(build.broadcast_shapes(*listed))
+    except ValueError as problem:
+        raise errors.OperandError(f"broadcast_shapes: {problem}") from None
+
+
+@function
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors, each repeated to their common shape.
+
+    >>> import monograph as mg
+    >>> [x.shape for x in mg.broadcast_tensors(mg.ones(2, 1), mg.ones(3))]
+    [Size([2, 3]), Size([2, 3])]
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    common = broadcast_shapes(*[tuple(x.shape) for x in tensors])
+    return tuple([expand_to(x, tuple(common)) for x in tensors])
+
+
+@function(to=None, method=True)
+def sum_to_size(input: Tensor, *sizes: Any) -> Tensor:
+    """x summed over the axes that broadcasting from `size` would have repeated.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3).sum_to_size(1, 3).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    wanted = sizes_of(sizes)
+    lead = input.ndim - len(wanted)
+    if lead < 0 or any(
+        e not in (1, input.shape[lead + k]) for k, e in enumerate(wanted)
+    ):  # fmt: skip
+        raise errors.OperandError(
+            f"size {list(wanted)} is not expandable to size {list(input.shape)}"
+        )
+    gone = [k for k in range(input.ndim) if k < lead or wanted[k - lead] != input.shape[k]]
+    if not wanted:
+        return input.sum()
+    summed = input.sum(gone, keepdim=True) if gone else input
+    return view(summed, *wanted) if lead else summed

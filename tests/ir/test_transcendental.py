@@ -85,7 +85,9 @@ def test_gcd_needs_no_more_steps(dtype):
         numbers.append(numbers[-1] + numbers[-2])
     random = np.random.default_rng(2).integers(np.iinfo(dtype).min, largest, 400).astype(dtype)
     a = np.concatenate([np.array(numbers[1:], dtype), random])
-    b = np.concatenate([np.array(numbers[:-1], dtype), np.random.default_rng(3).permutation(random)])
+    b = np.concatenate(
+        [np.array(numbers[:-1], dtype), np.random.default_rng(3).permutation(random)]
+    )
     value, _ = evaluate(transcendental.gcd, a, b)
     np.testing.assert_array_equal(value, np.gcd(a, b))
 

@@ -89,7 +89,10 @@ def _tensor(theirs: torch.Tensor) -> Any:
         raise Unconvertible("more axes than NumPy has")
     _dtype(theirs.dtype)
     data = theirs.detach().resolve_conj().resolve_neg()
-    ours = _dense(data) if data.is_contiguous() else _view(data)
+    if data.is_contiguous():
+        ours = _part(data) if data.untyped_storage().nbytes() > data.nbytes else _dense(data)
+    else:
+        ours = _view(data)
     if theirs.requires_grad:
         ours.requires_grad_()
     return ours
@@ -100,6 +103,12 @@ def _dense(data: torch.Tensor) -> Any:
     if data.dtype is torch.bfloat16:
         return mg.tensor(data.float().numpy()).to(_dtype(data.dtype))
     return mg.tensor(data.numpy())
+
+
+def _part(data: torch.Tensor) -> Any:
+    """The same part of the same storage: what lies beside it may be seen too."""
+    whole = torch.empty(0, dtype=data.dtype).set_(data.untyped_storage())
+    return _dense(whole).as_strided(data.shape, data.stride(), data.storage_offset())
 
 
 def _view(data: torch.Tensor) -> Any:
@@ -121,8 +130,8 @@ def _view(data: torch.Tensor) -> Any:
 
 
 def _gaps(inner: torch.Tensor, step: int) -> torch.Tensor:
-    """A longer last axis whose every k-th element is the tensor's; NaN or ones between."""
-    filler = float("nan") if inner.dtype.is_floating_point or inner.dtype.is_complex else 1
+    """A longer last axis whose every k-th element is the tensor's; NaN or 12 between."""
+    filler = float("nan") if inner.dtype.is_floating_point or inner.dtype.is_complex else 12
     wide = torch.full((*inner.shape[:-1], inner.shape[-1] * step), filler, dtype=inner.dtype)
     wide[..., step - 1 :: step] = inner
     return wide

@@ -16,7 +16,7 @@ import torch.nn.functional as TF
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph.ops import activation, norm, reduce, shape, views
+from monograph.ops import activation, joining, norm, reduce, shape, views
 from monograph.ops import math as ops
 from monograph.ops import matmul as products
 
@@ -603,7 +603,7 @@ record(
 )
 record(
     "flip",
-    views.flip,
+    joining.flip,
     lambda x, *dims: x.flip(*dims),
     [call(normal(2, 3), 0), call(normal(2, 3, 4), (0, -1)), call(normal(0, 2), 0)],
     dtypes="fib",

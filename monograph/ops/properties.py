@@ -1,0 +1,74 @@
+"""What a tensor is: questions about size, dtype and place, as functions and methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import errors
+from ..tensor import Tensor
+from .define import function
+
+
+@function
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@function
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@function(method=True)
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one number in a tensor is not zero."""
+    return bool(input)
+
+
+@function(method=True)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return tuple(input.shape) == tuple(other.shape)
+
+
+@function(method=True)
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return input.dtype.signed
+
+
+@function
+def is_storage(obj: Any) -> bool:
+    """Whether something is a storage that users hold; there are none."""
+    return False
+
+
+def _contains(x: Tensor, element: Any) -> bool:
+    """Whether some element equals a number or a tensor: `3 in x`."""
+    if not isinstance(element, (Tensor, int, float, complex)):
+        raise errors.OperandError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool((x == element).any().item())
+
+
+def _attach() -> None:
+    facts: dict[str, Any] = {
+        "ndimension": lambda x: x.ndim,
+        "nelement": lambda x: x.numel(),
+        "get_device": lambda x: -1,
+        "is_pinned": lambda x: False,
+        "is_shared": lambda x: False,
+        "__contains__": _contains,
+    }
+    for name, fact in facts.items():
+        setattr(Tensor, name, fact)
+    for name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mkldnn", "is_mps"):
+        setattr(Tensor, name, False)
+    Tensor.is_cpu = True  # type: ignore[attr-defined]
+
+
+_attach()

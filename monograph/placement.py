@@ -1,0 +1,117 @@
+"""Where and how a tensor lies, as PyTorch names it: device, layout, memory format.
+
+There is one device here, the CPU, and one layout, strided. They are objects so that programs
+written for PyTorch say `device=x.device` and `memory_format=mg.channels_last` as they do there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class device:  # noqa: N801 - PyTorch's spelling
+    """A device by name and number.
+
+    >>> device("cpu")
+    device(type='cpu')
+    """
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:  # noqa: A002
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if not isinstance(type, str):
+            raise TypeError(f"device() takes a name such as 'cpu', got {type!r}")
+        name, colon, number = type.partition(":")
+        if name not in ("cpu", "cuda", "meta", "mps", "xpu") or (colon and not number.isdigit()):
+            raise RuntimeError(
+                f"Expected one of cpu, cuda, meta, mps, xpu device type at start of device "
+                f"string: {type}"
+            )
+        self.type, self.index = name, int(number) if colon else index
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, device)
+        return same and (self.type, self.index) == (other.type, other.index)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{number})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class Named:
+    """A constant that is only its name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"monograph.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(Named):  # noqa: N801
+    """How elements are kept. There is `mg.strided` only."""
+
+
+class memory_format(Named):  # noqa: N801
+    """In which order the axes lie in memory."""
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+CPU = device("cpu")
+
+
+def require_here(where: Any = None, how: Any = None) -> None:
+    """Raise unless tensors can be made on that device, with that layout."""
+    if where is not None and where is not CPU:
+        chosen = device(where)
+        if chosen.type == "cuda":
+            raise AssertionError("monograph is not built with a CUDA device for tensors: use 'cpu'")
+        if chosen.type != "cpu" or chosen.index not in (None, 0):
+            raise RuntimeError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
+    if how is not None and how is not strided:
+        raise RuntimeError(f"this build has strided tensors only, not {how!r}")
+
+
+def order_of(form: memory_format | None, rank: int) -> tuple[int, ...] | None:
+    """The axes from outermost to innermost that a memory format asks for; None for their own."""
+    if form in (None, contiguous_format, preserve_format):
+        return None
+    wanted = {channels_last: 4, channels_last_3d: 5}.get(form)  # type: ignore[arg-type]
+    if wanted is None:
+        raise TypeError(f"expected a memory format, got {form!r}")
+    if rank != wanted:
+        raise RuntimeError(f"{form!r} is for tensors of {wanted} dimensions, this one has {rank}")
+    return (0, *range(2, rank), 1)
+
+
+def strides_in(order: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a dense tensor whose axes lie in that order, outermost first.
+
+    >>> strides_in((0, 2, 1), (2, 3, 4))
+    (12, 1, 3)
+    """
+    strides, step = [0] * len(shape), 1
+    for k in reversed(order):
+        strides[k] = step
+        step *= max(shape[k], 1)
+    return tuple(strides)
