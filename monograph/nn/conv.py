@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.dtypes import DType, float32
-from ..ops.conv import spread
+from ..ops.window import spread
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from .linear import fill_as_pytorch

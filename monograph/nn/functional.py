@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.modes import no_grad
 from ..ops import activation, index, loss, math, norm, random
-from ..ops import conv as _conv
 from ..ops.activation import log_softmax
 from ..ops.define import members
 from ..tensor import Tensor
@@ -173,68 +172,6 @@ def nll_loss(
     if reduction == "mean":
         return losses.sum() / share.sum()  # type: ignore[no-any-return]
     return _reduced(losses.reshape(*target.shape), reduction)
-
-
-def _convolution(rank: int) -> Any:
-    def convolution(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1,
-    ) -> Tensor:  # fmt: skip
-        if x.ndim == rank + 1:
-            single = convolution(
-                x.unsqueeze(0),
-                weight,
-                bias,
-                stride,
-                padding,
-                dilation,
-                groups,  # type: ignore
-            )
-            return single.squeeze(0)  # type: ignore[attr-defined,no-any-return]
-        result: Tensor = _conv.conv(x, weight, bias, stride, padding, dilation, groups)
-        return result
-
-    convolution.__name__ = f"conv{rank}d"
-    convolution.__doc__ = f"Convolution over {rank} spatial axes."
-    return convolution
-
-
-conv1d, conv2d, conv3d = _convolution(1), _convolution(2), _convolution(3)
-
-
-def _pooling(rank: int, name: str, pool: Any) -> Any:
-    def pooling(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if x.ndim == rank + 1:
-            return pooling(x.unsqueeze(0), *args, **kwargs).squeeze(0)  # type: ignore
-        if x.ndim != rank + 2:
-            raise ValueError(
-                f"{name}{rank}d: expected an input of {rank + 1} or {rank + 2} axes, "
-                f"got {list(x.shape)}"
-            )
-        result: Tensor = pool(x, *args, **kwargs)
-        return result
-
-    pooling.__name__ = f"{name}{rank}d"
-    pooling.__doc__ = f"{pool.__doc__} Over {rank} spatial axes."
-    return pooling
-
-
-max_pool1d, max_pool2d, max_pool3d = [_pooling(n, "max_pool", _conv.max_pool) for n in (1, 2, 3)]
-avg_pool1d, avg_pool2d, avg_pool3d = [_pooling(n, "avg_pool", _conv.avg_pool) for n in (1, 2, 3)]
-
-
-def _adaptive_mean(x: Tensor, output_size: Any) -> Any:
-    """The mean over equal blocks, so that the result has output_size; None keeps an extent."""
-    sizes = _conv.spread(output_size, x.ndim - 2)
-    kept = x.shape[2:]
-    return _conv.adaptive_avg_pool(
-        x, tuple([kept[k] if size is None else size for k, size in enumerate(sizes)])
-    )
-
-
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [
-    _pooling(n, "adaptive_avg_pool", _adaptive_mean) for n in (1, 2, 3)
-]
 
 
 def scaled_dot_product_attention(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.conv import spread
+from ..ops.window import spread
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module

@@ -6,6 +6,7 @@ Importing this package declares them all. What a file declares is found by users
 
 from . import (
     activation,
+    adaptive,
     arithmetic,
     bessel,
     comparison,
@@ -31,6 +32,7 @@ from . import (
     padding,
     pieces,
     polynomials,
+    pool,
     promotion,
     properties,
     random,
@@ -44,6 +46,7 @@ from . import (
     sort,
     special,
     trigonometry,
+    unpool,
     update,
     views,
 )

@@ -1,170 +1,236 @@
-"""Convolution as one contraction, and pooling as reductions over windows."""
+"""Convolution and transposed convolution, each one contraction.
+
+Both are the same triple of affine maps: x[n, c, y·s + k·d − p] meets weight[o, c, k] at
+out[n, o, y]. A convolution sums over c and k; the transposed one writes where the other reads. So
+derivatives of either are contractions of the same kind, and libraries have all of them.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..ir import build, index
+from ..ir import build
 from ..ir.node import axis
 from ..tensor import Tensor
 from .define import operator
-
-
-def spread(value: Any, rank: int) -> tuple[int, ...]:
-    """One number for every spatial axis, or one each."""
-    return (value,) * rank if isinstance(value, int) else tuple(value)
-
-
-def _output_size(size: int, kernel: int, stride: int, pad: int, dilation: int, up: bool) -> int:
-    span = size + 2 * pad - dilation * (kernel - 1) - 1
-    result = (-(-span // stride) if up else span // stride) + 1
-    if up and (result - 1) * stride >= size + pad:
-        result -= 1  # a window must start inside the input or its left padding
-    if result <= 0:
-        raise ValueError(f"a window of {kernel} does not fit an axis of {size} padded by {pad}")
-    return result
-
-
-@operator(to=None, method=False, widen=False)
-def conv(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Convolution over the spatial axes of x [N, C, …] with weight [O, C / groups, …]."""
-    rank = weight.ndim - 2
-    if x.ndim != rank + 2:
-        raise ValueError(f"expected an input of {rank + 2} axes, got {list(x.shape)}")
-    n, channels = x.shape[:2]
-    out_channels, inner = weight.shape[:2]
-    if inner * groups != channels or out_channels % groups:
-        raise ValueError(
-            f"weight {list(weight.shape)} with {groups} groups does not fit {channels} channels"
-        )
-    strides, dilations = spread(stride, rank), spread(dilation, rank)
-    pads = _same(weight.shape[2:], dilations) if padding == "same" else spread(
-        0 if padding == "valid" else padding, rank
-    )  # fmt: skip
-    sizes = [
-        _output_size(x.shape[2 + k], weight.shape[2 + k], strides[k], pads[k], dilations[k], False)
-        for k in range(rank)
-    ]
-    out = contraction(x, weight, (n, out_channels, *sizes), strides, pads, dilations, groups)
-    if bias is None:
-        return out
-    return out + build.reshape(bias, (out_channels, *([1] * rank)))
-
-
-conv.operator.saves = {"*": ("x", "weight")}
-
-
-def _same(kernel: tuple[int, ...], dilations: tuple[int, ...]) -> tuple[int, ...]:
-    for k, d in zip(kernel, dilations, strict=True):
-        if d * (k - 1) % 2:
-            raise ValueError("padding='same' needs an odd kernel size here")
-    return tuple([d * (k - 1) // 2 for k, d in zip(kernel, dilations, strict=True)])
+from .window import batched, require_positive, spread, window_count
 
 
 def contraction(
     x: Any, weight: Any, shape: tuple[int, ...], strides: Any, pads: Any, dilations: Any,
-    groups: int,
+    groups: int, transposed: bool = False,
 ) -> Any:  # fmt: skip
-    """out[n, o, y…] += x[n, c, y·s + k·d − p…] · weight[o, c, k…]."""
-    out_channels, inner = weight.shape[:2]
+    """out[n, o, y…] += x[n, c, y·s + k·d − p…] · weight[o, c, k…], or with out and x exchanged."""
+    narrow = x.shape if transposed else shape  # of the side with one place for each window
+    outer, inner = weight.shape[:2]
     kernel = weight.shape[2:]
     rank = len(kernel)
-    per_group = out_channels // groups
-    extents = (shape[0], groups, per_group, *shape[2:], inner, *kernel)
+    per_group = outer // groups
+    extents = (shape[0], groups, per_group, *narrow[2:], inner, *kernel)
     d = [axis(k, e) for k, e in enumerate(extents)]
     place = d[3 : 3 + rank]
     window = d[4 + rank :]
-    channel_out = d[1] * per_group + d[2]
-    channel_in = d[1] * inner + d[3 + rank]
-    reads = [place[k] * strides[k] + window[k] * dilations[k] - pads[k] for k in range(rank)]
+    channel = d[1] * per_group + d[2]
+    reach = [place[k] * strides[k] + window[k] * dilations[k] - pads[k] for k in range(rank)]
+    wide = (d[0], d[1] * inner + d[3 + rank], *reach)
+    slim = (d[0], channel, *place)
+    out, read = (wide, slim) if transposed else (slim, wide)
     return build.contract(
-        x, weight, shape, extents, (d[0], channel_out, *place), (d[0], channel_in, *reads),
-        (channel_out, d[3 + rank], *window),
+        x, weight, shape, extents, out, read, (channel, d[3 + rank], *window)
     )  # fmt: skip
 
 
-def windows(
-    x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, fill: float, up: bool = False
+def _check(
+    x: Any, weight: Any, bias: Any, rank: int, groups: int, strides: Any, dilations: Any
+) -> None:
+    """What both kinds of convolution require."""
+    if weight.ndim != rank + 2:
+        raise ValueError(f"expected a weight of {rank + 2} axes, got {list(weight.shape)}")
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ValueError(f"expected an input of {rank + 1} or {rank + 2} axes, got {list(x.shape)}")
+    for given, what in ((weight, "weight"), (bias, "bias")):
+        if given is not None and given.dtype is not x.dtype:
+            raise ValueError(f"{what} is {given.dtype.name}, the input is {x.dtype.name}")
+    if groups <= 0:
+        raise ValueError(f"groups must be greater than zero, got {groups}")
+    require_positive(strides, "stride")
+    require_positive(dilations, "dilation")
+    require_positive(weight.shape[2:], "the kernel's size")
+    if weight.shape[0] % groups or weight.shape[0] < groups:
+        raise ValueError(f"weight {list(weight.shape)} does not split into {groups} groups")
+
+
+def _check_bias(bias: Any, channels: int) -> None:
+    if bias is not None and bias.shape != (channels,):
+        raise ValueError(f"expected a bias of [{channels}], got {list(bias.shape)}")
+
+
+def _with_bias(out: Any, bias: Any) -> Any:
+    if bias is None:
+        return out
+    return out + build.reshape(bias, (bias.shape[0], *([1] * (out.ndim - 2))))
+
+
+def _pads(padding: Any, rank: int, kernel: Any, dilations: Any, strides: Any) -> Any:
+    """(padding before, padding after) for each spatial axis."""
+    if padding == "same":
+        if max(strides) > 1:
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        both = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
+        return [(total // 2, total - total // 2) for total in both]
+    if isinstance(padding, str) and padding != "valid":
+        raise ValueError(f"padding must be numbers, 'same' or 'valid', got {padding!r}")
+    pads = spread(0 if padding == "valid" else padding, rank, "padding")
+    if min(pads, default=0) < 0:
+        raise ValueError(f"padding must not be negative, got {list(pads)}")
+    return [(pad, pad) for pad in pads]
+
+
+def _convolve(
+    rank: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
-    """[N, C, out…, kernel…]: every window of x, `fill` where it reaches into the padding."""
-    rank = x.ndim - 2
-    kernel, pads, dilations = spread(kernel, rank), spread(padding, rank), spread(dilation, rank)
-    strides = kernel if stride is None or stride == () else spread(stride, rank)
+    strides, dilations = spread(stride, rank, "stride"), spread(dilation, rank, "dilation")
+    _check(x, weight, bias, rank, groups, strides, dilations)
+    x, restored = batched(x, rank)
+    out_channels, inner, *kernel = weight.shape
+    if inner * groups != x.shape[1]:
+        raise ValueError(
+            f"weight {list(weight.shape)} with {groups} groups does not fit {x.shape[1]} channels"
+        )
+    _check_bias(bias, out_channels)
+    pads = _pads(padding, rank, kernel, dilations, strides)
     sizes = [
-        _output_size(x.shape[2 + k], kernel[k], strides[k], pads[k], dilations[k], up)
+        window_count(x.shape[2 + k] + sum(pads[k]), kernel[k], strides[k], 0, dilations[k], False)
         for k in range(rank)
     ]
-    shape = (*x.shape[:2], *sizes, *kernel)
-    i = [axis(k, e) for k, e in enumerate(shape)]
-    reads = [i[2 + k] * strides[k] + i[2 + rank + k] * dilations[k] - pads[k] for k in range(rank)]
-    guard = tuple(c for k in range(rank) for c in index.within(reads[k], x.shape[2 + k]))
-    return build.reindex(x, shape, (i[0], i[1], *reads), guard, fill)
+    before = [pad[0] for pad in pads]
+    shape = (x.shape[0], out_channels, *sizes)
+    out = contraction(x, weight, shape, strides, before, dilations, groups)
+    return restored(_with_bias(out, bias))
 
 
-@operator(to=None, method=False)
-def max_pool(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False,
+def _convolve_transposed(
+    rank: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any,
+    groups: int, dilation: Any,
 ) -> Any:  # fmt: skip
-    """The largest element of each window."""
-    rank = x.ndim - 2
-    seen = windows(x, kernel_size, stride, padding, dilation, float("-inf"), ceil_mode)
-    return build.reduce("max", seen, range(2 + rank, 2 + 2 * rank))
-
-
-@operator(to=None, method=False)
-def avg_pool(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Any:  # fmt: skip
-    """The mean of each window."""
-    rank = x.ndim - 2
-    axes = range(2 + rank, 2 + 2 * rank)
-    seen = windows(x, kernel_size, stride, padding, 1, 0.0, ceil_mode)
-    total = build.reduce("add", seen, axes)
-    number = 1
-    for extent in spread(kernel_size, rank):
-        number *= extent
-    if count_include_pad and not ceil_mode:
-        return total * (1.0 / number)
-    # Each window is divided by how many of its places lie inside, or inside the padding.
-    inside = build.full(x.shape, 1.0, x.dtype)
-    beside = 1.0 if count_include_pad else 0.0
-    counted = windows(inside, kernel_size, stride, padding, 1, beside, ceil_mode)
-    if count_include_pad:
-        counted = build.select(_in_padding(x, counted, stride, kernel_size, padding), counted, 0.0)
-    return total / build.reduce("add", counted, axes)
-
-
-avg_pool.operator.saves = {"x": ("x",)}
-
-
-def _in_padding(x: Any, seen: Any, stride: Any, kernel: Any, padding: Any) -> Any:
-    """Which places of the windows `seen` are before the end of the padding."""
-    rank = x.ndim - 2
-    strides = spread(kernel if stride is None or stride == () else stride, rank)
-    result: Any = None
-    for k, pad in enumerate(spread(padding, rank)):
-        start = build.coordinate(seen.shape, 2 + k) * strides[k]
-        place = start + build.coordinate(seen.shape, 2 + rank + k)
-        here = place < x.shape[2 + k] + 2 * pad
-        result = here if result is None else getattr(build.functions, "and")(result, here)
-    return result
-
-
-@operator(to=None, method=False)
-def adaptive_avg_pool(x: Tensor, output_size: Any) -> Any:
-    """The mean over equal blocks, so that the result has output_size."""
-    rank = x.ndim - 2
-    sizes = spread(output_size, rank)
+    strides, dilations = spread(stride, rank, "stride"), spread(dilation, rank, "dilation")
+    pads = spread(padding, rank, "padding")
+    more = spread(output_padding, rank, "output_padding")
+    _check(x, weight, bias, rank, groups, strides, dilations)
+    x, restored = batched(x, rank)
+    in_channels, inner, *kernel = weight.shape
+    if in_channels != x.shape[1]:
+        raise ValueError(f"weight {list(weight.shape)} does not fit {x.shape[1]} channels")
+    _check_bias(bias, inner * groups)
+    if min(pads, default=0) < 0 or min(more, default=0) < 0:
+        raise ValueError("padding and output_padding must not be negative")
     for k in range(rank):
-        if x.shape[2 + k] % sizes[k]:
+        if more[k] >= max(strides[k], dilations[k]):
             raise ValueError(
-                f"adaptive pooling of an axis of {x.shape[2 + k]} to {sizes[k]}: "
-                "only sizes that divide it are supported"
+                f"output_padding {more[k]} must be smaller than stride {strides[k]} or "
+                f"dilation {dilations[k]}"
             )
-    kernel = tuple([x.shape[2 + k] // sizes[k] for k in range(rank)])
-    return avg_pool(x, kernel)
+    sizes = [
+        (x.shape[2 + k] - 1) * strides[k] - 2 * pads[k] + dilations[k] * (kernel[k] - 1)
+        + more[k] + 1
+        for k in range(rank)
+    ]  # fmt: skip
+    if min(sizes) <= 0:
+        raise ValueError(f"the result would have the size {sizes}: the input is too small")
+    shape = (x.shape[0], inner * groups, *sizes)
+    out = contraction(x, weight, shape, strides, pads, dilations, groups, transposed=True)
+    return restored(_with_bias(out, bias))
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Convolution of x [N, C, L] with weight [O, C / groups, K].
+
+    >>> import monograph as mg
+    >>> mg.conv1d(mg.ones(1, 1, 4), mg.ones(1, 1, 3), padding=1).tolist()
+    [[[2.0, 3.0, 3.0, 2.0]]]
+    """
+    return _convolve(1, x, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Convolution of x [N, C, H, W] with weight [O, C / groups, KH, KW].
+
+    >>> import monograph as mg
+    >>> mg.conv2d(mg.ones(1, 1, 2, 3), mg.ones(1, 1, 2, 2)).tolist()
+    [[[[4.0, 4.0]]]]
+    """
+    return _convolve(2, x, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Convolution of x [N, C, D, H, W] with weight [O, C / groups, KD, KH, KW].
+
+    >>> import monograph as mg
+    >>> mg.conv3d(mg.ones(1, 2, 4, 4, 4), mg.ones(3, 2, 2, 2, 2), stride=2).shape
+    Size([1, 3, 2, 2, 2])
+    """
+    return _convolve(3, x, weight, bias, stride, padding, dilation, groups)
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv_transpose1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of conv1d: x [N, C, L], weight [C, O / groups, K].
+
+    >>> import monograph as mg
+    >>> mg.conv_transpose1d(mg.ones(1, 1, 2), mg.ones(1, 1, 3)).tolist()
+    [[[1.0, 2.0, 2.0, 1.0]]]
+    """
+    return _convolve_transposed(
+        1, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv_transpose2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of conv2d: x [N, C, H, W], weight [C, O / groups, KH, KW].
+
+    >>> import monograph as mg
+    >>> mg.conv_transpose2d(mg.ones(1, 1, 4, 4), mg.ones(1, 2, 2, 2), stride=2).shape
+    Size([1, 2, 8, 8])
+    """
+    return _convolve_transposed(
+        2, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@operator(to=("", "nn.functional"), method=False, widen=False)
+def conv_transpose3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of conv3d: x [N, C, D, H, W], weight [C, O / groups, KD, KH, KW].
+
+    >>> import monograph as mg
+    >>> mg.conv_transpose3d(mg.ones(1, 1, 2, 2, 2), mg.ones(1, 1, 3, 3, 3)).shape
+    Size([1, 1, 4, 4, 4])
+    """
+    return _convolve_transposed(
+        3, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+for _made in (conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d):
+    _made.operator.saves = {"*": ("x", "weight")}
