@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
-from ..ops import draws, random
+from ..ops import draws as creation
+from ..ops import random
 from ..ops.random import Generator, default_generator
 from ..tensor import Tensor
 from .parameter import fill_from_array, take
@@ -74,10 +75,10 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:
     """Fill with normally distributed numbers, those outside [a, b] drawn again."""
-    draws = draws.randn(*tensor.shape, dtype=tensor.dtype).numpy() * std + mean
+    draws = creation.randn(*tensor.shape, dtype=tensor.dtype).numpy() * std + mean
     outside = (draws < a) | (draws > b)
     while outside.any():
-        again = draws.randn(int(outside.sum()), dtype=tensor.dtype).numpy() * std + mean
+        again = creation.randn(int(outside.sum()), dtype=tensor.dtype).numpy() * std + mean
         draws[outside] = again
         outside = (draws < a) | (draws > b)
     fill_from_array(tensor, draws)
@@ -116,7 +117,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     if tensor.ndim < 2:
         raise ValueError("only tensors of 2 or more dimensions are supported")
     rows = tensor.shape[0]
-    flat = draws.randn(rows, tensor.numel() // max(rows, 1), dtype=tensor.dtype).numpy()
+    flat = creation.randn(rows, tensor.numel() // max(rows, 1), dtype=tensor.dtype).numpy()
     tall = flat if flat.shape[0] >= flat.shape[1] else flat.T
     q, r = np.linalg.qr(tall)
     q = q * np.sign(np.diag(r))
