@@ -15,6 +15,7 @@ from .autograd import (
 )
 from .config import config
 from .control import cond, fori_loop, map, scan, while_loop
+from .display import get_printoptions, printoptions, set_printoptions
 from .explain import explain, explain_last
 from .func import (
     functional_call,

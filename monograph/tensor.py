@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from . import errors, record, sharing
+from . import display, errors, record, sharing
 from .geometry import Geometry, contiguous, geometry_of
 from .ir import dtypes
 from .ir.convert import convert, widened
@@ -513,14 +513,21 @@ class Tensor:
     __hash__ = object.__hash__  # by identity: `==` is an operator
 
     def __repr__(self) -> str:
-        with np.printoptions(precision=4, threshold=1000):
-            text = np.array2string(widened(self._array()), separator=", ", prefix="tensor(")
-        notes = "" if self.dtype in _PLAIN else f", dtype={self.dtype!r}"
+        notes = []
+        shape, dtype = tuple(self.shape), self.dtype
+        if not self.numel() and shape != (0,):
+            notes.append(f"size={shape}")
+        plain = dtypes.get_default_dtype()
+        usual = (
+            (plain, plain.to_complex(), dtypes.int64, dtypes.bool_) if self.numel() else (plain,)
+        )
+        if dtype not in usual:
+            notes.append(f"dtype={dtype!r}")
         if self.grad_fn is not None:
-            notes += f", grad_fn=<{self.grad_fn.name()}>"
+            notes.append(f"grad_fn=<{self.grad_fn.name()}>")
         elif self.requires_grad:
-            notes += ", requires_grad=True"
-        return f"tensor({text}{notes})"
+            notes.append("requires_grad=True")
+        return display.tensor_text(widened(self._array()), notes)
 
     def __format__(self, spec: str) -> str:
         """A tensor without axes is formatted as its number: f"{loss:.3f}"."""
@@ -533,9 +540,6 @@ class Tensor:
 
     def __reduce__(self) -> Any:
         return _restore, (type(self), self._array().copy(), self.requires_grad)
-
-
-_PLAIN = (dtypes.float32, dtypes.complex64, dtypes.int64, dtypes.bool_)
 
 
 class Size(tuple[int, ...]):

@@ -234,24 +234,27 @@ def arange(
     start, end, step = _number(start), _number(end), _number(step)
     if any(isinstance(v, complex) for v in (start, end, step)):
         raise errors.OperandError("arange takes no complex numbers")
-    if step == 0:
-        raise errors.OperandError("arange: step must not be zero")
-    if not (pymath.isfinite(start) and pymath.isfinite(end)):
-        raise errors.OperandError(f"arange: unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise errors.OperandError("arange: upper bound and lower bound inconsistent with step sign")
     kind = float if any(isinstance(v, float) for v in (start, end, step)) else int
     chosen = dtype or (options["out"].dtype if options.get("out") is not None else None)
     chosen = chosen or dtypes.of_number(kind)
-    if not chosen.is_smooth:
-        length = -int((int(start) - int(end)) // int(step)) if int(step) else None
-        length = length if kind is int else pymath.ceil((end - start) / step)
-    else:
-        length = pymath.ceil((end - start) / step)
-    assert length is not None
+    if not (pymath.isfinite(start) and pymath.isfinite(end)):
+        raise errors.OperandError(f"arange: unsupported range: {start} -> {end}")
+    length = _count(start, end, step, chosen)
     kind = kind if chosen.is_smooth else int
     made: Tensor = shape.arange_of(length, kind(start), kind(step), chosen)
     return finished(made, **options) if options else made
+
+
+def _count(start: Any, end: Any, step: Any, dtype: DType) -> int:
+    """How many numbers a range has; bounds of a range of integers are cut to integers."""
+    whole = [v if dtype.is_smooth else int(v) for v in (start, end, step)]
+    if whole[2] == 0:
+        raise errors.OperandError("arange: step must be nonzero")
+    if (whole[1] - whole[0]) * whole[2] < 0:
+        raise errors.OperandError("arange: upper bound and lower bound inconsistent with step sign")
+    if dtype is dtypes.int64:
+        return -((whole[0] - whole[1]) // whole[2])
+    return pymath.ceil((end - start) / step)
 
 
 @function(name="range")

@@ -351,6 +351,10 @@ def multinomial(
         raise errors.OperandError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if input.shape[-1] > 2**24:
+        raise errors.OperandError("number of categories cannot exceed 2^24")
+    if out is not None and out.dtype is not dtypes.int64:
+        raise errors.OperandError(f"multinomial expects Long tensor out, got: {out.dtype.name}")
     weights = checked_weights(input, 0 if replacement else num_samples)
     if replacement:
         sums = running_sum(weights)

@@ -13,7 +13,7 @@ from ..ir.node import axis, coordinates
 from ..tensor import Tensor, adopt
 from . import shape
 from .define import function, operator
-from .inplace import with_out
+from .inplace import into, with_out
 from .shape import axis_of
 from .views import integer, reshape, sizes_of
 
@@ -32,15 +32,24 @@ def _listed(tensors: Any, name: str) -> list[Tensor]:
 
 
 @function(name="cat", aliases=("concat", "concatenate"))
-@with_out
-def joined(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def joined(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Tensors one after the other along dim.
 
     >>> import monograph as mg
     >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3])]).tolist()
     [1, 2, 3]
     """
-    return shape.cat(_listed(tensors, "cat"), integer(dim if axis is None else axis))
+    listed = _listed(tensors, "cat")
+    made: Tensor = shape.cat(listed, integer(dim if axis is None else axis))
+    if out is None:
+        return made
+    if any(x._storage is out._storage for x in listed):
+        raise errors.OperandError(
+            "cat: unsupported operation: some elements of the input tensor and the written-to "
+            "tensor refer to a single memory location. Please clone() the tensor before "
+            "performing the operation."
+        )
+    return into(out, made)
 
 
 @function

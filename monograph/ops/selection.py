@@ -11,12 +11,13 @@ import numpy as np
 
 from ..ir import build
 from ..ir.dtypes import bool_, int64
-from ..ir.index import Read, within, wrap
-from ..ir.node import axis, coordinates
+from ..ir.index import Read
+from ..ir.node import coordinates
 from ..tensor import Tensor, adopt
 from . import math
 from .define import function, operator
 from .index import index_at
+from .scan import running_sum
 from .views import expand
 
 
@@ -107,22 +108,11 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
 def scatter_masked(x: Tensor, mask: Tensor, source: Tensor) -> Any:
     """x with the elements of source, one after the other, where the mask is true."""
     line = build.reshape(build.cast(mask, int64), (mask.size,))
-    before = _count_before(line)
+    before = build.functions.maximum(running_sum(line) - 1, 0)
     number = build.reshape(before, x.shape)
     read = Read(0, tuple(coordinates(x.shape)), source.size)
     values = build.reindex(build.reshape(source, (source.size,)), x.shape, [read], reads=(number,))
     return build.select(mask, values, x)
-
-
-def _count_before(line: Any) -> Any:
-    """How many ones stand before each place, by doubling the reach."""
-    total, reach = line, 1
-    while reach < line.shape[0]:
-        place = wrap(axis(0, line.shape[0])) - reach
-        guard = within(place, line.shape[0])
-        total = total + build.reindex(total, total.shape, [place], guard)
-        reach *= 2
-    return build.functions.maximum(total - 1, 0)
 
 
 @function(method=True, inplace=True)

@@ -1,0 +1,203 @@
+"""Padding layers, and windows of images as columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+
+
+class _Pad(Module):
+    """Something around the last `rank` axes, as (before, after) pairs from the last axis on."""
+
+    rank: int
+    mode = "constant"
+    value: float | None = None
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        whole = isinstance(padding, int)
+        self.padding = (padding,) * (2 * self.rank) if whole else tuple(padding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        padded: Tensor = F.pad(x, self.padding, self.mode, self.value)
+        return padded
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """A number around the last axis.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConstantPad1d((1, 0), 9.0)(mg.ones(1, 2)).tolist()
+    [[9.0, 1.0, 1.0]]
+    """
+
+    rank = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """A number around the last two axes."""
+
+    rank = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """A number around the last three axes."""
+
+    rank = 3
+
+
+class _ZeroPad(_Pad):
+    value = 0.0
+
+
+class ZeroPad1d(_ZeroPad):
+    """Zeros around the last axis."""
+
+    rank = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Zeros around the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ZeroPad2d(1)(mg.ones(1, 1, 1, 1)).sum().item()
+    1.0
+    """
+
+    rank = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Zeros around the last three axes."""
+
+    rank = 3
+
+
+class ReflectionPad1d(_Pad):
+    """The elements mirrored at both ends of the last axis.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReflectionPad1d(1)(mg.tensor([[1, 2, 3]])).tolist()
+    [[2, 1, 2, 3, 2]]
+    """
+
+    rank, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """The elements mirrored at the edges of the last two axes."""
+
+    rank, mode = 2, "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """The elements mirrored at the faces of the last three axes."""
+
+    rank, mode = 3, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The first and the last element repeated along the last axis."""
+
+    rank, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The elements at the edges of the last two axes repeated."""
+
+    rank, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The elements at the faces of the last three axes repeated."""
+
+    rank, mode = 3, "replicate"
+
+
+class CircularPad1d(_Pad):
+    """The elements continued around the ends of the last axis.
+
+    >>> import monograph as mg
+    >>> mg.nn.CircularPad1d(1)(mg.tensor([[1, 2, 3]])).tolist()
+    [[3, 1, 2, 3, 1]]
+    """
+
+    rank, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """The elements continued around the edges of the last two axes."""
+
+    rank, mode = 2, "circular"
+
+
+class CircularPad3d(_Pad):
+    """The elements continued around the faces of the last three axes."""
+
+    rank, mode = 3, "circular"
+
+
+class Unfold(Module):
+    """The windows of images as columns: (n, c·kh·kw, number of windows).
+
+    >>> import monograph as mg
+    >>> mg.nn.Unfold(2)(mg.ones(1, 3, 4, 4)).shape
+    Size([1, 12, 9])
+    """
+
+    def __init__(
+        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation = kernel_size, dilation
+        self.padding, self.stride = padding, stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        taken: Tensor = F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
+        return taken
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
+            f"stride={self.stride}"
+        )
+
+
+class Fold(Unfold):
+    """Images from columns: every element is added at the place of its window.
+
+    >>> import monograph as mg
+    >>> mg.nn.Fold((4, 4), 2)(mg.ones(1, 12, 9)).shape
+    Size([1, 3, 4, 4])
+    """
+
+    def __init__(
+        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+        stride: Any = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, dilation, padding, stride)
+        self.output_size = output_size
+
+    def forward(self, x: Tensor) -> Tensor:
+        made: Tensor = F.fold(
+            x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
+        return made
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}, {super().extra_repr()}"
