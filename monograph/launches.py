@@ -135,9 +135,14 @@ def forget(value: Value, failure: Failure, record: Any) -> None:
     storage = value.owner() if value.owner is not None else None
     if storage is not None and storage.value is value:
         storage.version += 1  # views of it are views of nothing
+    forget_gradient(value)
+
+
+def forget_gradient(value: Value) -> None:
+    """If a value is the gradient of a leaf: as if backward had not been called."""
     leaf = value.gradient_of() if value.gradient_of is not None else None
     if leaf is not None and leaf._grad is not None and leaf._grad._storage.value is value:
-        leaf._grad = None  # as if backward had not been called
+        leaf._grad = None
 
 
 def restore(replaced: Sequence[tuple[Value, Value]]) -> None:

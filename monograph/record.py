@@ -94,6 +94,7 @@ class Recorder:
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
+        self.depth = 0  # of calls of modules within one another
         self.outer: Recorder | None = None  # while a transform traces a function: see `inner`
         self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside
         self.own: dict[int, Value] = {}  # values that the function made from data
@@ -648,8 +649,8 @@ def flush(reason: str) -> None:
         if executable is None:
             executable = programs.make(key, _form(recorder, wanted, writes), config.backend)
         outputs = executable.run(recorder.leaves, recorder.slots)
-    except BaseException:
-        recorder.reset()
+    except BaseException:  # the compiler's, or the user pressed Ctrl-C
+        _abandon(recorder)
         raise
     owner, launch = recorder.owner, None
     watched = getattr(executable, "watched", False)
@@ -674,6 +675,15 @@ def flush(reason: str) -> None:
     recorder.reset()
     if launch is not None:
         launches.begin(owner, launch)
+
+
+def flush_here(reason: str) -> None:
+    """Flush at a place that recurs in the user's program, without waiting.
+
+    While a recording is held (by jit, a trace or vmap) it goes on instead.
+    """
+    if not _local.recorder.hold:
+        flush(reason)
 
 
 def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
@@ -751,8 +761,15 @@ def _drop_if_spoilt(recorder: Recorder) -> None:
     """Forget what is pending if it was recorded on a result that does not exist."""
     if all(v.ready and (v.part_of is None or v.part_of.ready) for v in recorder.leaves):
         return
+    _abandon(recorder)
+
+
+def _abandon(recorder: Recorder) -> None:
+    """Forget what is pending: storages hold what they held, and its gradients are gone."""
     results = recorder.results
     launches.restore([(v, v.replaces) for v in results if v.replaces is not None])
+    for value in results:
+        launches.forget_gradient(value)
     recorder.reset()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from monograph import record
 from monograph.data.collate import collate_arrays, to_tensors
 from monograph.data.dataset import IterableDataset, read_samples
 from monograph.data.randomness import Seedable, numpy_generator
@@ -89,8 +90,11 @@ class DataLoader:
             batches = self._fetch_all(self._plan())
         else:
             batches = self._fetch_with_workers()
+        # What the last batch was for is under way while the next one is read.
+        record.flush_here("next batch")
         for batch in batches:
             yield to_tensors(batch, own=self._makes_arrays)
+            record.flush_here("next batch")
 
     def __len__(self) -> int:
         if not self._iterable:

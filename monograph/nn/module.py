@@ -68,11 +68,20 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if record._local.recorder.hold:
-            record.recorder().modules.append(self)
-        if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        recorder = record._local.recorder
+        if recorder.hold:
+            recorder.modules.append(self)
+        recorder.depth += 1
+        try:
+            if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks:
+                result = self._call_with_hooks(args, kwargs)
+            else:
+                result = self.forward(*args, **kwargs)
+        finally:
+            recorder.depth -= 1
+        if not recorder.grad and not recorder.depth:
+            record.flush_here("module")  # no backward pass will ask for what is inside
+        return result
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook, with_kwargs in list(self._forward_pre_hooks.values()):

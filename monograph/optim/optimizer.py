@@ -143,8 +143,7 @@ class Optimizer:
         for entry in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(entry)
         # Initial weights are computed now, so that the program of the first step is that of all.
-        if not record.recorder().hold:
-            record.flush("optimizer construction")
+        record.flush_here("optimizer construction")
 
     def add_param_group(self, param_group: Group) -> None:
         """Add parameters with settings of their own; settings not given are the defaults."""
@@ -219,8 +218,7 @@ class Optimizer:
                     self._update(group, params)
         finally:
             recorder.grad = before
-        if not recorder.hold:
-            record.flush("optimizer step")
+        record.flush_here("optimizer step")
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
