@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..ir import build
+from ..ir.index import Var
 from ..ir.node import Buffer, Contract, Map, Node, ancestors, make
 from . import layout
 from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
@@ -58,18 +60,49 @@ def lower_contractions(
                     replaced[node.id] = fixed
                 continue
             call = _matmul(node, layouts, accept)
-            if call is None and node.dtype.is_half:
-                replaced[node.id] = widened_contraction(node)
-            elif call is None:
-                replaced[node.id] = expand_contraction(node)
-            else:
+            if call is not None:
                 calls[node.id] = call
+            else:
+                replaced[node.id] = _otherwise(node, layouts, accept)
         if not replaced:
             for known in convolutions.values():
                 if known.kind == "backward_weights":
                     layouts.plain.add(known.node.id)
             return Contracted(graph, calls, layouts)
         graph = _replace(graph, replaced)
+
+
+def _otherwise(node: Contract, layouts: Layouts, accept: Accept) -> Node:
+    """What becomes of a contraction that no library takes as it stands."""
+    for side in (0, 1):
+        other = _arranged(node, side)
+        if other is not None and _matmul(other, layouts, accept) is not None:
+            return other
+    return widened_contraction(node) if node.dtype.is_half else expand_contraction(node)
+
+
+def _arranged(node: Contract, side: int) -> Contract | None:
+    """The contraction over turned operands: batch, own axes, and those summed over last, in one
+    order, so that these are one axis of the matrices. The order is that of operand `side`."""
+    maps = (node.fa, node.fb)
+    if not all(isinstance(e, Var) for place in (*maps, node.fo) for e in place):
+        return None
+    if any(len(set(place)) != len(place) for place in (*maps, node.fo)):
+        return None
+    summed = [v for v in maps[side] if v not in node.fo]
+    if len(summed) < 2 or not all(v in maps[1 - side] for v in summed):
+        return None
+    turned, places = [], []
+    for source, place in zip(node.inputs, maps, strict=True):
+        batch = [v for v in place if v in node.fo and v in maps[0] and v in maps[1]]
+        own = [v for v in place if v in node.fo and v not in batch]
+        ordered = [*batch, *own, *summed]
+        turned.append(build.permute(source, [place.index(v) for v in ordered]))
+        places.append(ordered)
+    a, b = turned
+    made = build.contract(a, b, node.shape, node.domain, node.fo, places[0], places[1])
+    assert isinstance(made, Contract)
+    return None if made is node else made
 
 
 def _replace(graph: Sequence[Node], replaced: dict[int, Node]) -> list[Node]:

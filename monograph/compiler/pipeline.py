@@ -32,6 +32,7 @@ from .image import Image
 from .lower import Lowered, Lowering
 from .pairs import has_complex, split_complex
 from .plan import Plan, Planner, shape_at
+from .recognise import recognise
 from .recording import Expansion, Recording
 from .schedule import finish
 from .segments import join
@@ -141,6 +142,8 @@ def _expand(made: Compilation, expansion: Expansion, backend: Any) -> list[Node]
 
 def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
+    with made.step("recognise"):
+        made.graph = recognise(made.graph)
     if has_complex(made.graph):
         with made.step("pairs"):
             made.graph = split_complex(made.graph)

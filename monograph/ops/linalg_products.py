@@ -15,7 +15,7 @@ from .define import function, operator
 from .inplace import with_out
 from .linalg import at_call, inv, inv_ex, solve, svdvals
 from .matmul import matmul
-from .reduce import amax, amin, axes_of, root
+from .reduce import amax, amin, axes_of, root, squared
 
 f = build.functions
 INFINITY = float("inf")
@@ -106,8 +106,7 @@ def vector_norm(
     if prod(x.shape[k] for k in axes) == 0 and (power < 0 or power == INFINITY):
         raise ValueError(f"there is no norm of order {ord} of no elements")
     if power == 2:
-        squares = matrix.real_of(x * f.conj(x))
-        return root(build.reduce("add", squares, axes, keepdim))
+        return root(build.reduce("add", squared(x), axes, keepdim))
     size = f.abs(x)
     if power == INFINITY:
         return amax(size, axes, keepdim) if axes else size

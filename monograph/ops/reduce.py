@@ -1,14 +1,21 @@
-"""Reductions: sum, mean, variance, extremes and what is made of them."""
+"""Reductions: sums, products, extremes and what is made of them. Spread: see `moments.py`."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
+from .. import errors
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
-from ..ir.extent import real
+from ..ir.node import axis
 from ..tensor import Tensor
+from . import return_types
 from .define import Tensors, function, operator
+from .inplace import into, with_out
+from .math import floating, maximum, minimum
 
 f = build.functions
 
@@ -36,16 +43,60 @@ def count(x: Any, axes: tuple[int, ...]) -> int:
     return result
 
 
+_OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with NumPy's names for `dim` and `keepdim` as well, which operators have."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_OTHER_NAMES.get(name, name): given for name, given in kwargs.items()}
+        return function(*args, **kwargs)
+
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return call
+
+
+def total(x: Any, axes: tuple[int, ...], keepdim: bool = False) -> Any:
+    """The sum over axes; of truth values, whether one is true."""
+    return build.reduce("or" if x.dtype is dtypes.bool_ else "add", x, axes, keepdim)
+
+
 @operator
-def sum(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """The sum over dim; integers and booleans add up in int64."""
+def sum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """The sum over dim; integers and booleans add up in int64.
+
+    >>> import monograph as mg
+    >>> mg.sum(mg.tensor([[1, 2], [3, 4]]), 0).tolist()
+    [4, 6]
+    """
     target = dtype or (x.dtype if x.dtype.is_smooth else dtypes.int64)
-    return build.reduce("add", build.cast(x, target), axes_of(x, dim), keepdim)
+    return total(build.cast(x, target), axes_of(x, dim), keepdim)
 
 
 @operator
-def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """The mean over dim."""
+def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """The sum over dim of what is not NaN.
+
+    >>> import monograph as mg
+    >>> mg.nansum(mg.tensor([1.0, float("nan"), 2.0])).item()
+    3.0
+    """
+    if x.dtype.is_complex:
+        raise ValueError("nansum does not take complex numbers")
+    return sum(build.select(f.ne(x, x), 0, x), dim, keepdim, dtype=dtype)
+
+
+@operator
+def mean(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """The mean over dim.
+
+    >>> import monograph as mg
+    >>> mg.mean(mg.tensor([1.0, 2.0, 6.0])).item()
+    3.0
+    """
     if dtype is not None:
         x = build.cast(x, dtype)
     if not x.dtype.is_smooth:
@@ -54,6 +105,22 @@ def mean(x: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None 
     number = count(x, axes)
     scale = 1.0 / number if number else float("nan")
     return build.reduce("add", x, axes, keepdim) * scale
+
+
+@operator
+def nanmean(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
+    """The mean over dim of what is not NaN.
+
+    >>> import monograph as mg
+    >>> mg.nanmean(mg.tensor([1.0, float("nan"), 2.0])).item()
+    1.5
+    """
+    if not x.dtype.is_smooth:
+        raise ValueError(f"nanmean needs a floating point or complex dtype, got {x.dtype.name}")
+    number = sum(build.cast(f.eq(x, x), x.dtype), dim, keepdim)
+    return nansum(x, dim, keepdim, dtype=dtype) / build.apply("detach", number)
 
 
 def squared(x: Any) -> Any:
@@ -76,29 +143,26 @@ def _(g: Any, y: Any, x: Any) -> Any:
 
 
 @operator
-def var(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
-    """The variance over dim, divided by n - correction."""
-    axes = axes_of(x, dim)
-    number = count(x, axes)
-    centred = x - mean(x, axes, True)
-    freedom = max(number - correction, 0)
-    return build.reduce("add", squared(centred), axes, keepdim) / real(freedom)
+def prod(
+    x: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
+    """The product over dim; of integers and booleans in int64.
 
-
-@operator
-def std(x: Tensor, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
-    """The standard deviation over dim."""
-    return root(var(x, dim, correction, keepdim))
-
-
-@operator
-def prod(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The product over dim."""
-    target = x.dtype if x.dtype.is_smooth else dtypes.int64
-    return build.reduce("mul", build.cast(x, target), axes_of(x, dim), keepdim)
+    >>> import monograph as mg
+    >>> mg.prod(mg.tensor([2, 3, 4])).item()
+    24
+    """
+    if isinstance(dim, tuple):
+        raise TypeError("dim must be one axis, not several")
+    target = dtype or (x.dtype if x.dtype.is_smooth else dtypes.int64)
+    combine = "and" if target is dtypes.bool_ else "mul"
+    return build.reduce(combine, build.cast(x, target), axes_of(x, dim), keepdim)
 
 
 prod.operator.saves = {"x": ("x", "result")}
+
+
+# --- extremes -----------------------------------------------------------------------------------
 
 
 def _filled_axes(x: Any, dim: Any) -> tuple[int, ...]:
@@ -111,13 +175,23 @@ def _filled_axes(x: Any, dim: Any) -> tuple[int, ...]:
 
 @operator
 def amax(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element over dim; equal ones share the derivative."""
+    """The largest element over dim; equal ones share the derivative.
+
+    >>> import monograph as mg
+    >>> mg.amax(mg.tensor([[1, 5], [7, 3]]), 1).tolist()
+    [5, 7]
+    """
     return build.reduce("max", x, _filled_axes(x, dim), keepdim)
 
 
 @operator
 def amin(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element over dim; equal ones share the derivative."""
+    """The smallest element over dim; equal ones share the derivative.
+
+    >>> import monograph as mg
+    >>> mg.amin(mg.tensor([[1, 5], [7, 3]]), 1).tolist()
+    [1, 3]
+    """
     return build.reduce("min", x, _filled_axes(x, dim), keepdim)
 
 
@@ -133,52 +207,187 @@ amax.derivative(_shared)
 amin.derivative(_shared)
 
 
-@operator
+@function(method=True)
+@numpy_names
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
+    """(min, max): the smallest and the largest element, of all or along dim.
+
+    >>> import monograph as mg
+    >>> low, high = mg.aminmax(mg.tensor([3.0, 1.0, 2.0]))
+    >>> low.item(), high.item()
+    (1.0, 3.0)
+    """
+    if dim is None:
+        _require_elements(input, "aminmax")
+    result = return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    if out is None:
+        return result
+    for target in out:
+        if target.dtype is not input.dtype:
+            raise errors.OperandError(
+                f"aminmax: out must have dtype {input.dtype.name}, got {target.dtype.name}"
+            )
+    return into(out, result)
+
+
+def _tensor(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"input must be a Tensor, not {type(x).__name__}")
+    return x
+
+
+def _require_elements(x: Tensor, name: str) -> None:
+    if x.numel() == 0:
+        raise errors.OperandError(
+            f"{name}: the input {list(x.shape)} has no elements: say the dim to reduce over"
+        )
+
+
+@operator(smooth=False)
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The position of the first largest element along dim, or in the flattened tensor."""
-    return build.reduce("argmax", x, _filled_axes(x, dim), keepdim)
+    """The position of the first largest element along dim, or in the flattened tensor.
+
+    >>> import monograph as mg
+    >>> mg.argmax(mg.tensor([[1, 5], [7, 3]]), 1).tolist()
+    [1, 0]
+    """
+    return build.reduce("argmax", x, _filled_axes(x, _one_axis(dim)), keepdim)
 
 
-@operator
+@operator(smooth=False)
 def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The position of the first smallest element along dim, or in the flattened tensor."""
-    return build.reduce("argmin", x, _filled_axes(x, dim), keepdim)
+    """The position of the first smallest element along dim, or in the flattened tensor.
+
+    >>> import monograph as mg
+    >>> mg.argmin(mg.tensor([[1, 5], [7, 3]]), 1).tolist()
+    [0, 1]
+    """
+    return build.reduce("argmin", x, _filled_axes(x, _one_axis(dim)), keepdim)
+
+
+def _one_axis(dim: Any) -> int | None:
+    if dim is not None and not isinstance(dim, int):
+        raise TypeError(f"dim must be an int, not {type(dim).__name__}")
+    return dim
 
 
 @operator(to=None, name="max", method=False)
 def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the largest elements along dim."""
-    axes = _filled_axes(x, dim)
+    axes = _filled_axes(x, _one_axis(dim))
     return build.reduce("max", x, axes, keepdim), build.reduce("argmax", x, axes, keepdim)
 
 
 @operator(to=None, name="min", method=False)
 def min_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the smallest elements along dim."""
-    axes = _filled_axes(x, dim)
+    axes = _filled_axes(x, _one_axis(dim))
     return build.reduce("min", x, axes, keepdim), build.reduce("argmin", x, axes, keepdim)
 
 
-@operator
+@function(name="max", method=True)
+@with_out
+@numpy_names
+def maximum_of(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """The largest element, (values, indices) along dim, or with a second tensor the larger of each.
+
+    >>> import monograph as mg
+    >>> mg.max(mg.tensor([[1, 5], [7, 3]]), 1).indices.tolist()
+    [1, 0]
+    """
+    if other is not None or isinstance(dim, Tensor):
+        return maximum(_tensor(input), dim if other is None else other)
+    if dim is None:
+        _require_elements(input, "max")
+        return amax(input)
+    return return_types.max(*max_with_index(input, dim, keepdim))
+
+
+@function(name="min", method=True)
+@with_out
+@numpy_names
+def minimum_of(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """The smallest element, (values, indices) along dim, or of two tensors the smaller of each.
+
+    >>> import monograph as mg
+    >>> mg.min(mg.tensor([[1, 5], [7, 3]]), 1).values.tolist()
+    [1, 3]
+    """
+    if other is not None or isinstance(dim, Tensor):
+        return minimum(_tensor(input), dim if other is None else other)
+    if dim is None:
+        _require_elements(input, "min")
+        return amin(input)
+    return return_types.min(*min_with_index(input, dim, keepdim))
+
+
+# --- truth --------------------------------------------------------------------------------------
+
+
+def _truth(combine: str, x: Any, dim: Any, keepdim: bool) -> Any:
+    """Of bytes the answer is a byte, else a truth value; an empty list of axes means none."""
+    axes = () if dim == () else axes_of(x, dim)
+    answer = build.reduce(combine, build.cast(x, dtypes.bool_), axes, keepdim)
+    return build.cast(answer, dtypes.uint8) if x.dtype is dtypes.uint8 else answer
+
+
+@operator(smooth=False)
 def any(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether some element over dim is non-zero."""
-    return build.reduce("or", build.cast(x, dtypes.bool_), axes_of(x, dim), keepdim)
+    """Whether some element over dim is non-zero.
+
+    >>> import monograph as mg
+    >>> mg.any(mg.tensor([[0, 1], [0, 0]]), 1).tolist()
+    [True, False]
+    """
+    return _truth("or", x, dim, keepdim)
 
 
-@operator
+@operator(smooth=False)
 def all(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether every element over dim is non-zero."""
-    return build.reduce("and", build.cast(x, dtypes.bool_), axes_of(x, dim), keepdim)
+    """Whether every element over dim is non-zero.
+
+    >>> import monograph as mg
+    >>> mg.all(mg.tensor([[0, 1], [2, 3]]), 1).tolist()
+    [False, True]
+    """
+    return _truth("and", x, dim, keepdim)
 
 
-@operator
+@operator(smooth=False)
+def count_nonzero(x: Tensor, dim: Any = None) -> Any:
+    """How many elements over dim are not 0.
+
+    >>> import monograph as mg
+    >>> mg.count_nonzero(mg.tensor([0.0, 2.0, -1.0])).item()
+    2
+    """
+    truth = build.cast(build.cast(x, dtypes.bool_), dtypes.int64)
+    return build.reduce("add", truth, axes_of(x, dim))
+
+
+# --- and more -----------------------------------------------------------------------------------
+
+
+@operator(to=("", "special"))
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    """log Σ exp(x) over dim, without overflow."""
+    """log Σ exp(x) over dim, without overflow.
+
+    >>> import monograph as mg
+    >>> mg.logsumexp(mg.tensor([1000.0, -1000.0]), 0).item()
+    1000.0
+    """
+    x = floating(x)
     axes = axes_of(x, dim)
     top = build.apply("detach", build.reduce("max", f.real(x), axes, True))
     top = build.select(f.eq(f.abs(top), float("inf")), 0.0, top)
-    total = f.log(build.reduce("add", f.exp(x - top), axes, True)) + top
-    return total if keepdim else build.reshape(total, build.reduce("add", x, axes).shape)
+    result = f.log(build.reduce("add", f.exp(x - top), axes, True)) + top
+    return result if keepdim else build.reshape(result, build.reduce("add", x, axes).shape)
 
 
 logsumexp.operator.saves = {"x": ("x", "result")}
@@ -187,26 +396,47 @@ logsumexp.operator.saves = {"x": ("x", "result")}
 @operator(to=None, method=False)
 def global_norm(tensors: Tensors) -> Any:
     """The 2-norm of all elements of all tensors."""
-    total: Any = None
+    whole: Any = None
     for x in tensors:
         part = build.reduce("add", squared(x), tuple(range(x.ndim)))
-        total = part if total is None else total + part
-    return root(total)
+        whole = part if whole is None else whole + part
+    return root(whole)
 
 
-@function(name="max", method=True)
-def maximum_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The largest element, or (values, indices) along dim."""
-    return amax(input) if dim is None else max_with_index(input, dim, keepdim)
+@operator
+def trace(x: Tensor) -> Any:
+    """The sum of a matrix's diagonal.
+
+    >>> import monograph as mg
+    >>> mg.trace(mg.tensor([[1, 2], [3, 4]])).item()
+    5
+    """
+    if x.ndim != 2:
+        raise ValueError(f"expected a matrix, but got a tensor of {x.ndim} dimensions")
+    length = min(x.shape)
+    place = axis(0, length)
+    return sum(build.reindex(x, (length,), (place, place)))
 
 
-@function(name="min", method=True)
-def minimum_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The smallest element, or (values, indices) along dim."""
-    return amin(input) if dim is None else min_with_index(input, dim, keepdim)
+@operator(to=None, method=False)
+def summed_to(x: Tensor, size: tuple[int, ...]) -> Any:
+    """x with what was repeated to get from `size` to its shape added up."""
+    lead = x.ndim - len(size)
+    fits = lead >= 0 and [n for n, e in zip(size, x.shape[lead:], strict=True) if n not in (1, e)]
+    if lead < 0 or fits:
+        raise ValueError(f"size {list(size)} is not expandable to size {list(x.shape)}")
+    axes = [k for k, e in enumerate(x.shape) if k < lead or size[k - lead] != e]
+    return build.reshape(sum(x, tuple(axes)), size) if axes or not size else x
 
 
-@function(method=True)
-def norm(input: Tensor) -> Tensor:
-    """The 2-norm of all elements."""
-    return global_norm([input])
+@function(to=None, method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes along which a tensor of this size would be repeated to fit.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 3).sum_to_size(1, 3).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    given = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    result: Tensor = summed_to(input, tuple(given))
+    return result

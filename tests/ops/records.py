@@ -16,7 +16,7 @@ import torch.nn.functional as TF
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph.ops import activation, joining, norm, reduce, shape, views
+from monograph.ops import activation, joining, moments, norm, reduce, shape, views
 from monograph.ops import math as ops
 from monograph.ops import matmul as products
 
@@ -464,7 +464,7 @@ for _name in ("any", "all"):
     )
 record(
     "norm",
-    reduce.norm,
+    moments.norm,
     torch.linalg.vector_norm,
     [call(normal(3, 4)), call(normal()), call(np.zeros(3), order=1), call(normal(0), order=1)],
 )
