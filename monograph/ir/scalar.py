@@ -147,6 +147,13 @@ def _sign_pulled(f: Any, g: Any, y: Any, x: Any) -> Any:
     return f.select(f.eq(size, 0.0), 0.0, across)
 
 
+def _exponent_pulled(f: Any, g: Any, y: Any, a: Any, b: Any) -> Any:
+    """g · a**b · log(a); 0 where a is 0 and the power is not a pole."""
+    size = f.real(b) if b.dtype.is_complex else b
+    vanishes = getattr(f, "and")(f.eq(a, 0.0), f.ge(size, 0.0))
+    return f.select(vanishes, 0.0, g * f.conj(y * f.log(f.select(vanishes, 1.0, a))))
+
+
 def _per_square(f: Any, part: Any, a: Any, b: Any) -> Any:
     """part / (a² + b²), and 0 where both are 0."""
     square = a * a + b * b
@@ -302,9 +309,7 @@ scalar(
     "pow", _quiet(np.power),
     # Within, no 0 ** -1 and no log(0): a further derivative would multiply them with 0.
     lambda f, g, y, a, b: g * f.conj(b * f.pow(a, f.select(f.eq(b, 0.0), 0.0, b - 1.0))),
-    lambda f, g, y, a, b: f.select(
-        f.eq(a, 0.0), 0.0, g * f.conj(y * f.log(f.select(f.eq(a, 0.0), 1.0, a)))
-    ),
+    lambda f, g, y, a, b: _exponent_pulled(f, g, y, a, b),
     definition=elementary.pow, triton="libdevice.pow({0}, {1})",
 )  # fmt: skip
 scalar(

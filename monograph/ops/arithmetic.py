@@ -119,7 +119,10 @@ def _power(input: Any, exponent: Any, *, out: Any = None) -> Any:
         smooth = input.dtype.is_smooth
         if kind is int and exponent < 0 and not smooth:
             raise errors.OperandError("pow: integers to negative integer powers are not allowed")
-        if exponent in _POWERS and (smooth or kind is int):
+        if kind is int and not smooth:
+            made = math.whole_power(input, exponent)
+            return made if out is None else into(out, made)
+        if smooth and exponent in _POWERS:
             return _POWERS[exponent](input, out=out)
     return math.pow(input, exponent, out=out)
 
@@ -141,7 +144,7 @@ def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 def _reversed(plain: Callable[..., Any]) -> Callable[..., Any]:
     def swapped(x: Tensor, other: Any) -> Any:
-        if not isinstance(x, Tensor):
+        if not isinstance(x, Tensor) and not isinstance(other, Tensor):
             raise TypeError(f"expected a Tensor, got {type(x).__name__}")
         return plain(other, x)
 

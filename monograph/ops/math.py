@@ -193,14 +193,25 @@ pow.operator.saves = lambda kinds: (
 
 
 def _integer_pow(x: Any, exponent: Any) -> Any:
-    """By squaring, with the low six bits of the exponent: more would overflow in any case."""
-    result, square_, rest = build.const(1, x.dtype), x, exponent
-    for _ in range(6):
-        result = build.select(f.ne(rest % 2, 0), result * square_, result)
-        square_, rest = square_ * square_, rest // 2
-    result = build.select(rest > 0, build.select(f.eq(x % 2, 0), 0, result), result)
+    """By squaring, with all bits of the exponent: what overflows wraps as a product does."""
+    result, square_ = build.const(1, x.dtype), x
+    for bit in range(8 * x.dtype.itemsize - x.dtype.signed):
+        odd = f.ne(getattr(f, "and")(f.shr(exponent, bit), 1), 0)
+        result = build.select(odd, result * square_, result)
+        square_ = square_ * square_
     inverse = build.select(f.eq(x * x, 1), result, 0)  # 1 / x is whole for 1 and -1 only
     return build.cast(build.select(exponent < 0, inverse, result), x.dtype)
+
+
+@operator(name="pow", method=False, to=None)
+def whole_power(x: Tensor, exponent: int) -> Any:
+    """An integer tensor to the power of a number that is not negative, by squaring."""
+    x = build.cast(x, dtypes.int64) if _is_bool(x) else x
+    result, square_ = build.const(1, x.dtype), x
+    while exponent:
+        result = result * square_ if exponent % 2 else result
+        square_, exponent = square_ * square_, exponent // 2
+    return build.broadcast_to(result, x.shape)
 
 
 @operator(inplace=True)
@@ -394,7 +405,10 @@ def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -
     for bound, better in ((min, f.lt), (max, f.gt)):
         if bound is not None:
             limit = build.as_node(bound, common)
-            result = build.select(better(result, limit), limit, result)
+            taken = better(result, limit)
+            if common.is_smooth:  # a bound that is NaN makes NaN
+                taken = getattr(f, "or")(taken, f.ne(limit, limit))
+            result = build.select(taken, limit, result)
     return result
 
 

@@ -11,6 +11,7 @@ import math as numbers
 from collections.abc import Sequence
 from typing import Any
 
+from .. import errors
 from ..ir import build
 from ..ir.dtypes import float64
 from ..tensor import Tensor
@@ -367,7 +368,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     if isinstance(n, Tensor) or not isinstance(input, Tensor):
         raise TypeError("polygamma takes a number and a Tensor")
     if n < 0:
-        raise ValueError("polygamma(n, x) needs an n that is not negative")
+        raise errors.OperandError(f"polygamma: n must not be negative, got {n}")
     made: Tensor = _polygamma_of(input, n)
     return made if out is None else into(out, made)
 
