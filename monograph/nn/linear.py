@@ -1,11 +1,11 @@
-"""Layers without spatial structure: Linear, Identity, Flatten."""
+"""Layers without spatial structure: Linear, Bilinear, Identity, Flatten, Unflatten."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..ir.dtypes import DType, float32
+from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
@@ -33,12 +33,13 @@ class Linear(Module):
     bias: Parameter | None
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, dtype: DType = float32
-    ) -> None:
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(zeros(out_features, in_features, dtype=dtype))
+        self.weight = Parameter(zeros(out_features, in_features, dtype=dtype, device=device))
         self.register_parameter(
             "bias", Parameter(zeros(out_features, dtype=dtype)) if bias else None
         )
@@ -56,6 +57,51 @@ class Linear(Module):
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """out[k] = Σ input1[i] · weight[k, i, j] · input2[j] + bias[k].
+
+    >>> import monograph as mg
+    >>> mg.nn.Bilinear(2, 3, 4)(mg.zeros(5, 2), mg.zeros(5, 3)).shape
+    Size([5, 4])
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+        device: Any = None, dtype: DType | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        size = (out_features, in1_features, in2_features)
+        self.weight = Parameter(zeros(*size, dtype=dtype, device=device))
+        made = Parameter(zeros(out_features, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights, uniform in ±1/√in1_features."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        result: Tensor = F.bilinear(input1, input2, self.weight, self.bias)
+        return result
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
         )
 
 
@@ -82,3 +128,26 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One axis as several: the inverse of Flatten.
+
+    >>> import monograph as mg
+    >>> mg.nn.Unflatten(1, (2, 3))(mg.zeros(4, 6)).shape
+    Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(dim, int) or not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError("Unflatten takes an axis by its number, and a tuple or list of sizes")
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, x: Any) -> Any:
+        k = self.dim % x.ndim
+        return x.reshape(*x.shape[:k], *self.unflattened_size, *x.shape[k + 1 :])
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

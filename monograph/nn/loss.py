@@ -1,55 +1,103 @@
-"""Losses as modules."""
+"""Losses as modules.
+
+`size_average` and `reduce` are PyTorch's old way to say `reduction`; they win where they are given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from ..ops.loss import reduction_of
 from ..tensor import Tensor
 from . import functional as F
+from .distance import PairwiseDistance
 from .module import Module
 
 
 class _Loss(Module):
-    def __init__(self, reduction: str = "mean") -> None:
+    others: tuple[str, ...] = ()  # reductions beyond those of all losses
+
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
         super().__init__()
-        if reduction not in ("none", "mean", "sum"):
-            raise ValueError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
-        self.reduction = reduction
+        known = reduction in self.others and size_average is None and reduce is None
+        self.reduction = reduction if known else reduction_of(reduction, size_average, reduce)
+
+
+class _WeightedLoss(_Loss):
+    weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
 
 
 class MSELoss(_Loss):
     """The squared difference."""
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.mse_loss(x, target, self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.mse_loss(input, target, reduction=self.reduction)
         return result
 
 
 class L1Loss(_Loss):
     """The absolute difference."""
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        result: Tensor = F.l1_loss(x, target, self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.l1_loss(input, target, reduction=self.reduction)
         return result
 
 
-class _ClassLoss(_Loss):
-    weight: Tensor | None
+class SmoothL1Loss(_Loss):
+    """The absolute difference less beta / 2, and a parabola where it is below beta."""
 
     def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
+        self, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean", beta: float = 1.0,
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+        return result
 
 
-class NLLLoss(_ClassLoss):
+class HuberLoss(_Loss):
+    """Half the squared difference, and beyond delta a line."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.huber_loss(input, target, self.reduction, self.delta)
+        return result
+
+
+class NLLLoss(_WeightedLoss):
     """-x[target] for log-probabilities."""
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(x, target, self.weight, self.ignore_index, self.reduction)
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.nll_loss(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+        return result
 
 
-class CrossEntropyLoss(_ClassLoss):
+class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(x)[target] for logits.
 
     >>> import monograph as mg
@@ -58,13 +106,256 @@ class CrossEntropyLoss(_ClassLoss):
     """
 
     def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(weight, ignore_index, reduction)
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            x, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.cross_entropy(
+            input, target, self.weight, None, self.ignore_index, None, self.reduction,
+            self.label_smoothing,
+        )  # fmt: skip
+        return result
+
+
+class BCELoss(_WeightedLoss):
+    """-log of the probability x of the target, which is 1 or 0 or between."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.binary_cross_entropy(
+            input, target, self.weight, reduction=self.reduction
         )
+        return result
+
+
+class BCEWithLogitsLoss(_Loss):
+    """BCELoss of sigmoid(x), exact for all x."""
+
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.binary_cross_entropy_with_logits(
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+        return result
+
+
+class KLDivLoss(_Loss):
+    """target · (log target - x): how far log-probabilities x are from the target's."""
+
+    others = ("batchmean",)
+
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean", log_target: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.kl_div(
+            input, target, reduction=self.reduction, log_target=self.log_target
+        )
+        return result
+
+
+class PoissonNLLLoss(_Loss):
+    """-log of the probability of a count under a Poisson distribution."""
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+        eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.poisson_nll_loss(
+            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
+        )
+        return result
+
+
+class GaussianNLLLoss(_Loss):
+    """-log of the density of the target under a normal distribution."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
+        result: Tensor = F.gaussian_nll_loss(
+            input, target, var, self.full, self.eps, self.reduction
+        )
+        return result
+
+
+class HingeEmbeddingLoss(_Loss):
+    """x where the target is 1, max(0, margin - x) where it is -1."""
+
+    def __init__(
+        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.hinge_embedding_loss(
+            input, target, self.margin, reduction=self.reduction
+        )
+        return result
+
+
+class CosineEmbeddingLoss(_Loss):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+
+    def __init__(
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.cosine_embedding_loss(
+            input1, input2, target, self.margin, reduction=self.reduction
+        )
+        return result
+
+
+class MarginRankingLoss(CosineEmbeddingLoss):
+    """max(0, -target · (input1 - input2) + margin): target says which is to be larger."""
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.margin_ranking_loss(
+            input1, input2, target, self.margin, reduction=self.reduction
+        )
+        return result
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """Σ max(0, margin - x[target] + x[j]) ** p over the other classes j."""
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.multi_margin_loss(
+            input, target, self.p, self.margin, self.weight, reduction=self.reduction
+        )
+        return result
+
+
+class MultiLabelMarginLoss(_Loss):
+    """Σ max(0, 1 - x[right] + x[wrong]) over all pairs of classes."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        return result
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The mean over classes of BCEWithLogitsLoss."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.multilabel_soft_margin_loss(
+            input, target, self.weight, reduction=self.reduction
+        )
+        return result
+
+
+class SoftMarginLoss(_Loss):
+    """log(1 + exp(-target · x)) for targets of 1 and -1."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        result: Tensor = F.soft_margin_loss(input, target, reduction=self.reduction)
+        return result
+
+
+class TripletMarginLoss(_Loss):
+    """max(0, margin + |anchor - positive| - |anchor - negative|), in the p-norm."""
+
+    def __init__(
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(f"margin must be greater than 0, got {margin}")
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        result: Tensor = F.triplet_margin_loss(
+            anchor, positive, negative, self.margin, self.p, self.eps, self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip
+        return result
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """TripletMarginLoss with any function of two tensors as the distance."""
+
+    def __init__(
+        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(f"margin must be greater than 0, got {margin}")
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        result: Tensor = F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function,
+            margin=self.margin, swap=self.swap, reduction=self.reduction,
+        )  # fmt: skip
+        return result
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of labels over all their alignments with a longer sequence."""
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
+    ) -> Tensor:
+        result: Tensor = F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            self.zero_infinity,
+        )  # fmt: skip
+        return result

@@ -460,6 +460,8 @@ class Module:
         return [f"({name}): {module!r}" for name, module in self._modules.items()]
 
 
-def zeros(*size: int, dtype: DType = dtypes.float32) -> np.ndarray:
+def zeros(*size: int, dtype: DType | None = None, device: Any = None) -> np.ndarray:
     """Memory for a new parameter or buffer; layers fill it with their initialiser."""
-    return np.zeros(size, dtype.numpy)
+    if device is not None and str(device) != "cpu":
+        raise ValueError(f"this build has the device 'cpu' only, not {device!r}")
+    return np.zeros(size, (dtype or dtypes.get_default_dtype()).numpy)

@@ -1,156 +1,148 @@
-"""Normalisation layers."""
+"""Normalisation layers without running statistics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..autograd.modes import no_grad
-from ..ir.dtypes import DType, float32
+from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
 from .module import Module, zeros
-from .parameter import known, take
 
 
-class _BatchNorm(Module):
-    ranks: tuple[int, ...]  # how many axes the input may have
-    weight: Parameter | None
-    bias: Parameter | None
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Any
-
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool = True, track_running_stats: bool = True, dtype: DType = float32, *,
-        bias: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = Parameter(zeros(num_features, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
-        track = track_running_stats
-        mean, variance = zeros(num_features, dtype=dtype), np.ones(num_features, dtype.numpy)
-        self.register_buffer("running_mean", known(mean) if track else None)
-        self.register_buffer("running_var", known(variance) if track else None)
-        count = known(np.zeros((), np.int64))
-        self.register_buffer("num_batches_tracked", count if track else None)
-        self.reset_parameters()
-
-    def reset_running_stats(self) -> None:
-        """Forget the statistics of past batches."""
-        if self.running_mean is not None and self.running_var is not None:
-            init.zeros_(self.running_mean)
-            init.ones_(self.running_var)
-            init.zeros_(self.num_batches_tracked)
-
-    def reset_parameters(self) -> None:
-        """Scale by one, shift by zero, and forget the statistics."""
-        self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
-    def _share_of_new(self) -> Any:
-        """How much of the running statistics this batch replaces."""
-        if self.running_mean is None:
-            return 0.0
-        with no_grad():
-            take(self.num_batches_tracked, self.num_batches_tracked + 1)
-        if self.momentum is not None:
-            return self.momentum
-        return 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)  # a mean of all batches
-
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in self.ranks:
-            wanted = " or ".join(f"{n}D" for n in self.ranks)
-            raise ValueError(f"expected {wanted} input (got {x.ndim}D input)")
-        share = self._share_of_new() if self.training else 0.0
-        by_batch = self.training or self.running_mean is None
-        return F.batch_norm(
-            x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            by_batch,
-            share,
-            self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
-
-
-class BatchNorm1d(_BatchNorm):
-    """Batch norm of [N, C] or [N, C, L]."""
-
-    ranks = (2, 3)
-
-
-class BatchNorm2d(_BatchNorm):
-    """Batch norm of [N, C, H, W].
-
-    >>> import monograph as mg
-    >>> mg.nn.BatchNorm2d(3)(mg.randn(2, 3, 4, 4)).shape
-    Size([2, 3, 4, 4])
-    """
-
-    ranks = (4,)
-
-
-class BatchNorm3d(_BatchNorm):
-    """Batch norm of [N, C, D, H, W]."""
-
-    ranks = (5,)
-
-
-class LayerNorm(Module):
-    """x centred and scaled over its last axes."""
+class _Affine(Module):
+    """A weight and a bias that start as no change; either may be absent."""
 
     weight: Parameter | None
     bias: Parameter | None
 
-    def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, dtype: DType = float32,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        sizes = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        self.normalized_shape = tuple(sizes)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        for name, wanted in (("weight", True), ("bias", bias)):
-            present = wanted and elementwise_affine
-            made = Parameter(zeros(*self.normalized_shape, dtype=dtype)) if present else None
+    def _make(
+        self, size: tuple[int, ...], names: dict[str, bool], device: Any, dtype: DType | None
+    ) -> None:
+        for name, wanted in names.items():
+            made = Parameter(zeros(*size, dtype=dtype, device=device)) if wanted else None
             self.register_parameter(name, made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Scale by one, shift by zero."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
+            made = self._parameters.get(name)
+            if made is not None:
+                fill(made)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+def _sizes(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+class LayerNorm(_Affine):
+    """x centred and scaled over its last axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.LayerNorm(4)(mg.randn(2, 4)).shape
+    Size([2, 4])
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True, device: Any = None, dtype: DType | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        names = {"weight": elementwise_affine, "bias": elementwise_affine and bias}
+        self._make(self.normalized_shape, names, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.layer_norm(
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+        return result
 
     def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
+
+
+class RMSNorm(_Affine):
+    """x divided by the root of the mean of its squares over the last axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.RMSNorm(4)(mg.randn(2, 4)).shape
+    Size([2, 4])
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
+        device: Any = None, dtype: DType | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._make(self.normalized_shape, {"weight": elementwise_affine}, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return result
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(_Affine):
+    """x [N, C, …] normalised over each group of channels.
+
+    >>> import monograph as mg
+    >>> mg.nn.GroupNorm(2, 4)(mg.randn(3, 4, 5)).shape
+    Size([3, 4, 5])
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+        device: Any = None, dtype: DType | None = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels {num_channels} must be divisible by {num_groups}")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        names = {"weight": affine, "bias": affine and bias}
+        self._make((num_channels,), names, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return result
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class LocalResponseNorm(Module):
+    """x divided by (k + alpha · mean of squares of `size` neighbouring channels) ** beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return result
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -8,7 +8,8 @@ for. `@f.derivative` may add a better derivative beside the definition.
 `@function` declares what needs no definition of its own: a Python function of tensors, made of
 operators. Both say where users find it: `to` names the namespaces ("" is `mg`, "nn.functional",
 "linalg", …), `method` the method of Tensor, `aliases` further names, `inplace` whether there is a
-variant `x.name_()`. Nothing else lists the operators: namespaces are filled from `members`.
+variant `x.name_()`, `flag` whether it takes an argument `inplace`. Nothing else lists the
+operators: namespaces are filled from `members`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NewType
 from ..ir.operator import REQUIRED, Operator, Parameter
 from ..record import OPERATOR_FILE, call
 from ..tensor import Tensor
-from .inplace import in_place, into
+from .inplace import in_place, into, over
 
 Scalar = NewType("Scalar", float)  # a number in value position: filled in at each run
 Tensors = NewType("Tensors", list)  # a sequence of tensors
@@ -76,7 +77,7 @@ def _wrapper_code(source: str) -> CodeType:
     return next(part for part in module.co_consts if isinstance(part, CodeType))
 
 
-def _wrapper_source(parameters: list[Parameter], public: bool) -> str:
+def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool) -> str:
     """Text of the function that users call: it sorts arguments into inputs and attributes."""
     heads, inputs, attributes, lines, extra = [], [], [], [], []
     by_keyword = False
@@ -105,6 +106,11 @@ def _wrapper_source(parameters: list[Parameter], public: bool) -> str:
     if public:
         extra.append("out=None")
         lines.append(f"    if out is not None: return _into(out, {record})\n")
+    if flag:
+        heads.append("inplace=False")
+        first = parameters[0].name
+        first = "input" if first == "x" and public else first
+        lines.append(f"    if inplace: return _over({first}, {record}, _operator.name)\n")
     if extra:
         heads += extra if by_keyword else ["*", *extra]
     return f"def call({', '.join(heads)}):\n{''.join(lines)}    return {record}\n"
@@ -119,16 +125,16 @@ def _publish(
     for space in spaces:
         for name in (title, *aliases):
             _namespaces.setdefault(space, {})[name] = made
-    if not method:
-        return
     first = method if isinstance(method, str) else title
     for name in (first, *aliases):
-        setattr(Tensor, name, made)
+        if method:
+            setattr(Tensor, name, made)
         if inplace:
             written = in_place(made, name)
-            setattr(Tensor, f"{name}_", written)
-            if "" in spaces:
-                _namespaces[""][f"{name}_"] = written
+            for space in spaces:
+                _namespaces[space][f"{name}_"] = written
+            if method:
+                setattr(Tensor, f"{name}_", written)
 
 
 def operator(
@@ -139,6 +145,7 @@ def operator(
     method: bool | str = True,
     aliases: tuple[str, ...] = (),
     inplace: bool = False,
+    flag: bool = False,
     view: bool = False,
     smooth: bool = True,
     widen: bool = True,
@@ -150,29 +157,31 @@ def operator(
     """
     if definition is None:
         return functools.partial(
-            operator, name=name, to=to, method=method, aliases=aliases, inplace=inplace, view=view,
-            smooth=smooth, widen=widen,
+            operator, name=name, to=to, method=method, aliases=aliases, inplace=inplace, flag=flag,
+            view=view, smooth=smooth, widen=widen,
         )  # fmt: skip
     title = name or definition.__name__
     parameters = _parameters(definition)
     made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth, widen=widen)
-    made_function = _wrapper(definition, made, to is not None)
+    made_function = _wrapper(definition, made, to is not None, flag)
     made_function.operator = made
     made_function.derivative = functools.partial(_set_derivative, made)
     _publish(made_function, title, to, method, aliases, inplace)
     return made_function
 
 
-def _wrapper(definition: Callable[..., Any], made: Operator, public: bool) -> Any:
+def _wrapper(definition: Callable[..., Any], made: Operator, public: bool, flag: bool) -> Any:
     """The function that users call. Its file name says that it is none of their own lines."""
-    code = _wrapper_code(_wrapper_source(list(made.parameters), public))
+    code = _wrapper_code(_wrapper_source(list(made.parameters), public, flag))
     code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
     scope = {
-        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "__name__": __name__,
+        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "_over": over,
+        "__name__": __name__,
     }  # fmt: skip
     function = FunctionType(code, scope, definition.__name__)
     positional = [p for p in made.parameters if not p.by_keyword]
-    function.__defaults__ = tuple([p.default for p in positional if p.default is not REQUIRED])
+    defaults = [p.default for p in positional if p.default is not REQUIRED]
+    function.__defaults__ = tuple(defaults + [False] * flag)
     named = {p.name: p.default for p in made.parameters if p.by_keyword}
     named = {name: value for name, value in named.items() if value is not REQUIRED}
     if public:

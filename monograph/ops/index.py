@@ -14,25 +14,6 @@ from .places import along, crossed, integers, slices
 from .shape import axis_of
 
 
-def as_integers(where: Any) -> Any:
-    """An index argument as int64; PyTorch's class of error for others."""
-    try:
-        return integers(where)
-    except IndexError as problem:
-        raise ValueError(str(problem)) from None
-
-
-@operator(to=None, method=False)
-def embedding(weight: Tensor, where: Tensor) -> Any:
-    """Rows of weight at the indices `where`."""
-    where = as_integers(where)
-    if weight.ndim != 2:
-        raise ValueError(f"weight must be a matrix, got {list(weight.shape)}")
-    line = build.reshape(where, (where.size,))
-    rows = slices(weight, 0, line).read(weight)
-    return build.reshape(rows, (*where.shape, weight.shape[1]))
-
-
 @operator
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """out[i] = input[i with index[i] along dim].

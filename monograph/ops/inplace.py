@@ -15,23 +15,27 @@ def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor
     """The method `x.name_(…)`: the function's result takes the place of x's contents."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        new = function(x, *args, **kwargs)
-        if tuple(new.shape) != tuple(x.shape):
-            raise errors.OperandError(
-                f"{name}_: the result {list(new.shape)} does not fit "
-                f"the tensor {list(x.shape)} in place"
-            )
-        if new.dtype.kind > x.dtype.kind:
-            raise errors.OperandError(
-                f"{name}_: a result of dtype {new.dtype.name} cannot be written "
-                f"into a tensor of dtype {x.dtype.name}"
-            )
-        kept = new if new.dtype is x.dtype else new.to(x.dtype)
-        return x._write(kept, fresh=kept is not x)
+        return over(x, function(x, *args, **kwargs), name)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"`{name}` in place."
     return method
+
+
+def over(x: Tensor, new: Tensor, name: str) -> Tensor:
+    """x with the result of the operator `name` in the place of its contents."""
+    if tuple(new.shape) != tuple(x.shape):
+        raise errors.OperandError(
+            f"{name}_: the result {list(new.shape)} does not fit "
+            f"the tensor {list(x.shape)} in place"
+        )
+    if new.dtype.kind > x.dtype.kind:
+        raise errors.OperandError(
+            f"{name}_: a result of dtype {new.dtype.name} cannot be written "
+            f"into a tensor of dtype {x.dtype.name}"
+        )
+    kept = new if new.dtype is x.dtype else new.to(x.dtype)
+    return x._write(kept, fresh=kept is not x)
 
 
 def into(out: Any, result: Any) -> Any:

@@ -15,11 +15,12 @@ from .. import errors
 from ..ir import build
 from ..ir.dtypes import float64
 from ..tensor import Tensor
-from .activation import log_softmax, sigmoid, softmax
+from .activation import sigmoid
 from .define import Scalar, function, operator
 from .inplace import in_place, into
 from .math import floating, some_tensor
 from .reduce import logsumexp
+from .softmax import log_softmax, softmax
 from .special_tables import ERFCX
 
 f = build.functions

@@ -17,6 +17,14 @@ def integers(high, *shape):
     return RNG.integers(0, high, shape)
 
 
+def share(*shape):
+    return RNG.uniform(0.05, 0.95, size=shape)
+
+
+def signs(*shape):
+    return RNG.choice([-1.0, 1.0], size=shape)
+
+
 # (layer's name, arguments, keyword arguments, inputs)
 LAYERS = [
     ("Linear", (5, 3), {}, [normal(4, 5)]),
@@ -41,6 +49,43 @@ LAYERS = [
     ("LayerNorm", ((3, 6),), {"eps": 1e-3}, [normal(2, 3, 6)]),
     ("LayerNorm", (6,), {"bias": False}, [normal(2, 6)]),
     ("LayerNorm", (6,), {"elementwise_affine": False}, [normal(2, 6)]),
+    ("RMSNorm", (6,), {}, [normal(2, 3, 6)]),
+    ("RMSNorm", ((3, 6), 1e-2, False), {}, [normal(2, 3, 6)]),
+    ("GroupNorm", (2, 4), {}, [normal(3, 4, 5)]),
+    ("GroupNorm", (4, 4), {"affine": False, "eps": 1e-3}, [normal(3, 4, 2, 3)]),
+    ("GroupNorm", (2, 4), {"bias": False}, [normal(3, 4)]),
+    ("InstanceNorm1d", (3,), {}, [normal(2, 3, 5)]),
+    ("InstanceNorm1d", (3,), {"affine": True}, [normal(3, 5)]),
+    ("InstanceNorm2d", (3,), {"track_running_stats": True}, [normal(2, 3, 4, 4)]),
+    ("InstanceNorm2d", (3,), {"affine": True, "track_running_stats": True}, [normal(2, 3, 4, 4)]),
+    ("InstanceNorm3d", (2,), {}, [normal(2, 2, 2, 3, 2)]),
+    ("LocalResponseNorm", (3,), {"alpha": 0.1, "k": 2.0}, [normal(2, 5, 4)]),
+    ("LocalResponseNorm", (2, 0.5, 0.5), {}, [normal(2, 5, 4, 3)]),
+    ("Bilinear", (3, 4, 5), {}, [normal(2, 3), normal(2, 4)]),
+    ("Bilinear", (3, 4, 5), {"bias": False}, [normal(2, 6, 3), normal(2, 6, 4)]),
+    ("Unflatten", (1, (2, 3)), {}, [normal(4, 6, 2)]),
+    ("PixelShuffle", (2,), {}, [normal(2, 8, 3, 2)]),
+    ("PixelUnshuffle", (2,), {}, [normal(2, 2, 4, 6)]),
+    ("ChannelShuffle", (3,), {}, [normal(2, 6, 3)]),
+    ("CosineSimilarity", (), {}, [normal(3, 4), normal(3, 4)]),
+    ("CosineSimilarity", (0,), {}, [normal(3, 4), normal(3, 4)]),
+    ("PairwiseDistance", (), {}, [normal(3, 4), normal(3, 4)]),
+    ("PairwiseDistance", (1.0,), {"keepdim": True}, [normal(3, 4), normal(3, 4)]),
+    ("Dropout2d", (0.0,), {}, [normal(2, 3, 2, 2)]),
+    ("AlphaDropout", (0.0,), {}, [normal(2, 3)]),
+    ("Embedding", (7, 3), {"scale_grad_by_freq": True}, [integers(7, 4, 5)]),
+    ("Embedding", (7, 3), {"max_norm": 1.0}, [integers(7, 9)]),
+    ("Embedding", (7, 3), {"max_norm": 1.0, "norm_type": 1.0, "padding_idx": 2}, [integers(7, 9)]),
+    *[("EmbeddingBag", (7, 3), {"mode": mode}, [integers(7, 4, 5)]) for mode in (
+        "sum", "mean", "max"
+    )],
+    *[("EmbeddingBag", (7, 3), {"mode": mode, "padding_idx": 2}, [
+        integers(7, 9), np.array([0, 2, 2, 7])]) for mode in ("sum", "mean", "max")],
+    (
+        "EmbeddingBag", (7, 3), {"mode": "sum", "include_last_offset": True},
+        [integers(7, 9), np.array([0, 4, 9]), normal(9)],
+    ),
+    ("EmbeddingBag", (7, 3), {"max_norm": 1.0}, [integers(7, 4, 5)]),
     ("Embedding", (7, 3), {}, [integers(7, 4, 2)]),
     ("Embedding", (7, 3), {"padding_idx": 2}, [integers(7, 4, 5)]),
     ("Embedding", (7, 3), {"padding_idx": -1}, [integers(7, 9)]),
@@ -52,6 +97,24 @@ LAYERS = [
     ("Sigmoid", (), {}, [normal(3, 4)]),
     ("SiLU", (), {}, [normal(3, 4)]),
     ("LeakyReLU", (0.2,), {}, [normal(3, 4)]),
+    *[(name, (), {}, [normal(3, 4) * 2]) for name in (
+        "ELU", "CELU", "SELU", "Mish", "Hardtanh", "Hardsigmoid", "Hardswish", "Hardshrink",
+        "Softshrink", "Tanhshrink", "Softplus", "Softsign", "LogSigmoid", "ReLU6", "GLU",
+    )],
+    ("ELU", (0.5,), {}, [normal(3, 4)]),
+    ("CELU", (0.5,), {}, [normal(3, 4)]),
+    ("Hardtanh", (-0.5, 0.25), {}, [normal(3, 4)]),
+    ("Softplus", (2.0, 0.5), {}, [normal(3, 4)]),
+    ("Hardshrink", (0.25,), {}, [normal(3, 4)]),
+    ("Softshrink", (0.25,), {}, [normal(3, 4)]),
+    ("Threshold", (0.1, -3.0), {}, [normal(3, 4)]),
+    ("GLU", (1,), {}, [normal(3, 4, 2)]),
+    ("PReLU", (), {}, [normal(3, 4)]),
+    ("PReLU", (4,), {"init": 0.5}, [normal(3, 4, 2)]),
+    ("RReLU", (0.25, 0.25), {}, [normal(3, 4)]),
+    ("Softmin", (0,), {}, [normal(3, 4)]),
+    ("Softmax2d", (), {}, [normal(2, 3, 4, 2)]),
+    ("Softmax2d", (), {}, [normal(3, 4, 2)]),
     ("Softmax", (-1,), {}, [normal(3, 4)]),
     ("Softmax", (0,), {}, [normal(3, 4)]),
     ("LogSoftmax", (1,), {}, [normal(3, 4)]),
@@ -95,6 +158,39 @@ LAYERS = [
     ("CrossEntropyLoss", (), {}, [normal(5, 4), np.abs(normal(5, 4))]),
     ("CrossEntropyLoss", (), {"label_smoothing": 0.2}, [normal(2, 4, 3), np.abs(normal(2, 4, 3))]),
     ("CrossEntropyLoss", (), {}, [normal(4), np.array(2)]),
+    ("MSELoss", (), {"size_average": False}, [normal(3, 4), normal(3, 4)]),
+    ("L1Loss", (), {"reduce": False}, [normal(3, 4), normal(3, 4)]),
+    ("SmoothL1Loss", (), {"beta": 0.5}, [normal(3, 4), normal(3, 4)]),
+    ("HuberLoss", ("sum", 0.5), {}, [normal(3, 4), normal(3, 4)]),
+    ("BCELoss", (), {}, [share(3, 4), share(3, 4)]),
+    ("BCEWithLogitsLoss", (), {"reduction": "none"}, [normal(3, 4), share(3, 4)]),
+    ("KLDivLoss", (), {"reduction": "batchmean"}, [normal(3, 4), share(3, 4)]),
+    ("KLDivLoss", (), {"log_target": True}, [normal(3, 4), normal(3, 4)]),
+    ("PoissonNLLLoss", (), {"full": True}, [normal(3, 4), share(3, 4) * 5]),
+    ("PoissonNLLLoss", (False,), {}, [share(3, 4), share(3, 4)]),
+    ("GaussianNLLLoss", (), {"full": True}, [normal(3, 4), normal(3, 4), share(3, 4)]),
+    ("HingeEmbeddingLoss", (), {"margin": 0.5}, [normal(9), signs(9)]),
+    ("CosineEmbeddingLoss", (0.1,), {}, [normal(9, 4), normal(9, 4), signs(9)]),
+    ("MarginRankingLoss", (0.1,), {}, [normal(9), normal(9), signs(9)]),
+    ("MultiMarginLoss", (), {}, [normal(5, 4), integers(4, 5)]),
+    ("MultiMarginLoss", (2, 0.5), {}, [normal(4), np.array(2)]),
+    (
+        "MultiLabelMarginLoss", (), {},
+        [normal(2, 4), np.array([[3, 0, -1, 1], [2, -1, 0, 0]])],
+    ),
+    ("MultiLabelSoftMarginLoss", (), {}, [normal(3, 4), share(3, 4)]),
+    ("SoftMarginLoss", (), {}, [normal(9), signs(9).astype(int)]),
+    ("TripletMarginLoss", (), {"swap": True}, [normal(5, 4), normal(5, 4), normal(5, 4)]),
+    ("TripletMarginLoss", (2.0, 1.0), {}, [normal(5, 4), normal(5, 4), normal(5, 4)]),
+    ("TripletMarginWithDistanceLoss", (), {}, [normal(5, 4), normal(5, 4), normal(5, 4)]),
+    (
+        "CTCLoss", (), {},
+        [normal(6, 2, 4), integers(3, 2, 3) + 1, np.array([6, 5]), np.array([3, 2])],
+    ),
+    (
+        "CTCLoss", (1, "none", True), {},
+        [normal(2, 2, 4), np.array([0, 2, 3, 0]), np.array([2, 1]), np.array([1, 3])],
+    ),
 ]  # fmt: skip
 
 
@@ -144,16 +240,18 @@ def test_layer(case):
         if y.grad is not None:
             close(x.grad, y.grad, "gradient of an input")
     for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        close(p, q, f"{name} after the call")  # max_norm writes to it
+    for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
         close(p.grad, q.grad, f"gradient of {name}")
     for (name, b), c in zip(ours.named_buffers(), theirs.buffers(), strict=True):
         close(b, c, f"buffer {name} after the call")
 
 
-STATEFUL = [case for case in LAYERS if case[0].startswith("BatchNorm")]
+STATEFUL = [case for case in LAYERS if case[0].startswith(("BatchNorm", "InstanceNorm"))]
 
 
 @pytest.mark.parametrize("case", STATEFUL, ids=title)
-def test_batch_norm_over_several_batches_and_in_evaluation(case):
+def test_norms_over_several_batches_and_in_evaluation(case):
     theirs, ours = pair(case)
     for _ in range(3):
         x = RNG.normal(size=case[3][0].shape)
@@ -193,7 +291,9 @@ def test_smoothed_and_weighted_classes():
     close(ours(mg.tensor(x), mg.tensor(y)), theirs(torch.from_numpy(x), torch.from_numpy(y)))
 
 
-@pytest.mark.parametrize("name", ["ReLU", "SiLU", "LeakyReLU"])
+@pytest.mark.parametrize("name", [
+    "ReLU", "SiLU", "LeakyReLU", "Mish", "SELU", "ELU", "CELU", "Hardtanh", "ReLU6", "Hardswish",
+])  # fmt: skip
 def test_in_place_activations_write_over_their_input(name):
     x = normal(3, 4)
     results = []
@@ -212,7 +312,12 @@ def test_in_place_activations_write_over_their_input(name):
     [
         (lambda nn: nn.Conv2d(3, 4, 3, groups=2), "divisible"),
         (lambda nn: nn.Dropout(1.5), "between 0 and 1"),
-        (lambda nn: nn.Embedding(3, 2, padding_idx=5), "padding_idx"),
+        (lambda nn: nn.GroupNorm(3, 4), "divisible"),
+        (lambda nn: nn.GroupNorm(2, 4)(mg.zeros(2, 6, 3)), "channels"),
+        (lambda nn: nn.InstanceNorm1d(3)(mg.zeros(2, 3, 1)), "more than one"),
+        (lambda nn: nn.Linear(3, 2, device="cuda"), "device"),
+        (lambda nn: nn.BCELoss()(mg.zeros(2), mg.zeros(3)), "differ in size"),
+        (lambda nn: nn.MultiheadAttention(4, 2)(*[mg.zeros(2, 3, 5)] * 3), "embedding 5"),
         (lambda nn: nn.Conv2d(1, 1, 3, padding="same", stride=2), "same"),
         (lambda nn: nn.Conv2d(1, 1, 3, padding="full"), "padding"),
         (lambda nn: nn.MSELoss(reduction="median"), "reduction"),

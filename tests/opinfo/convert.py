@@ -69,6 +69,8 @@ def _constant(value: Any) -> Any:
         return getattr(mg, name)
     if isinstance(value, torch.Generator):
         return mg.Generator()
+    if type(value) is torch.nn.PairwiseDistance:  # a function among the arguments
+        return mg.nn.PairwiseDistance(value.norm, value.eps, value.keepdim)
     return value
 
 

@@ -25,7 +25,8 @@ UNCOMPARABLE = {
     "normal.in_place", "normal.number_mean", "rand_like", "randint", "randint_like", "randn",
     "randn_like", "uniform", "nn.functional.alpha_dropout", "nn.functional.dropout",
     "nn.functional.dropout2d", "nn.functional.dropout3d", "pca_lowrank", "svd_lowrank",
-    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.fractional_max_pool2d",
+    "nn.functional.multi_head_attention_forward", "nn.functional.feature_alpha_dropout.with_train",
+    "nn.functional.fractional_max_pool2d",
     "nn.functional.fractional_max_pool3d", "nn.functional.rrelu", "resize_", "resize_as_",
 }  # fmt: skip
 

@@ -1,0 +1,152 @@
+"""Softmax and its kin: numbers along an axis that are normalised together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import build
+from ..ir.dtypes import DType, Kind
+from ..tensor import Tensor
+from .define import Scalar, function, operator
+from .random import default_generator, unit
+from .reduce import axes_of, logsumexp
+
+f = build.functions
+
+
+def _operand(x: Any, dim: int | None, dtype: DType | None) -> tuple[Any, int]:
+    """x as a float, and the axis: where PyTorch's old rule chooses it, that one."""
+    if dtype is not None:
+        x = build.cast(x, dtype)
+    if x.dtype.kind < Kind.FLOAT:
+        raise ValueError(f"a floating point dtype is needed, got {x.dtype.name}")
+    return x, _axis(x, dim)
+
+
+def _axis(x: Any, dim: int | None) -> int:
+    return dim if dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+
+
+@operator(name="softmax")
+def softmax(x: Tensor, dim: int | None = None, dtype: DType | None = None) -> Any:
+    """exp(x) normalised to sum 1 along dim.
+
+    >>> import monograph as mg
+    >>> mg.softmax(mg.tensor([0.0, 0.0]), 0).tolist()
+    [0.5, 0.5]
+    """
+    x, dim = _operand(x, dim, dtype)
+    axes = axes_of(x, dim)
+    e = f.exp(x - build.apply("detach", build.reduce("max", x, axes, True)))
+    return e / build.reduce("add", e, axes, True)
+
+
+@softmax.derivative
+def _(g: Any, y: Any, x: Any, dim: int | None, dtype: DType | None) -> Any:
+    inner = g * y
+    total = build.reduce("add", inner, axes_of(x, _axis(x, dim)), True)
+    return (build.cast(inner - y * total, x.dtype),)
+
+
+@operator(name="log_softmax")
+def log_softmax(x: Tensor, dim: int | None = None, dtype: DType | None = None) -> Any:
+    """log(softmax(x)).
+
+    >>> import monograph as mg
+    >>> mg.log_softmax(mg.tensor([3.0]), 0).tolist()
+    [0.0]
+    """
+    x, dim = _operand(x, dim, dtype)
+    return x - logsumexp(x, dim, True)
+
+
+@log_softmax.derivative
+def _(g: Any, y: Any, x: Any, dim: int | None, dtype: DType | None) -> Any:
+    total = build.reduce("add", g, axes_of(x, _axis(x, dim)), True)
+    return (build.cast(g - f.exp(y) * total, x.dtype),)
+
+
+@operator(to=None, method=False, name="softmax")
+def masked_softmax(x: Tensor, dim: int) -> Any:
+    """softmax, but 0 along a row that is -infinity throughout: nothing is attended to there."""
+    axes = axes_of(x, dim)
+    top = build.apply("detach", build.reduce("max", x, axes, True))
+    e = f.exp(x - build.select(f.eq(top, float("-inf")), 0.0, top))
+    total = build.reduce("add", e, axes, True)
+    return e / build.select(f.eq(total, 0.0), 1.0, total)
+
+
+@masked_softmax.derivative
+def _(g: Any, y: Any, x: Any, dim: int) -> Any:
+    inner = g * y
+    return (inner - y * build.reduce("add", inner, axes_of(x, dim), True),)
+
+
+# nn.functional's have one more argument in between, which PyTorch uses for its warnings.
+
+
+@function(to="nn.functional", name="softmax")
+def softmax_along(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
+    """exp(x) normalised to sum 1 along dim.
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.softmax(mg.tensor([0.0, 0.0]), 0).tolist()
+    [0.5, 0.5]
+    """
+    return softmax(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+@function(to="nn.functional", name="log_softmax")
+def log_softmax_along(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
+    """log(softmax(x)).
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.log_softmax(mg.tensor([3.0]), 0).tolist()
+    [0.0]
+    """
+    return log_softmax(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+@function(to="nn.functional")
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
+    """softmax of -x: the least is the largest.
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.softmin(mg.tensor([0.0, 0.0]), 0).tolist()
+    [0.5, 0.5]
+    """
+    return softmax(-input, dim, dtype)  # type: ignore[no-any-return]
+
+
+@operator(to=None, method=False, name="gumbel_softmax")
+def gumbel(logits: Tensor, tau: Scalar, hard: bool, dim: int, seed: Scalar, offset: Scalar) -> Any:
+    """gumbel_softmax whose draw is named by (seed, offset)."""
+    drawn = unit(logits.shape, seed, offset, logits.dtype) + 2.0**-25  # above 0: it has a logarithm
+    noisy = (logits - f.log(-f.log(drawn))) / tau
+    soft = softmax(noisy, dim)
+    if not hard:
+        return soft
+    axes = axes_of(noisy, dim)
+    first = build.reduce("argmax", noisy, axes, True)
+    hit = f.eq(build.coordinate(noisy.shape, axes[0]), first) if axes else noisy <= noisy
+    # The value is one-hot, the derivative that of the soft one.
+    return build.cast(hit, soft.dtype) - build.apply("detach", soft) + soft
+
+
+@function(to="nn.functional")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A random choice along dim, softened by the temperature tau, that has derivatives.
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.gumbel_softmax(mg.zeros(3), hard=True).sum().item()
+    1.0
+    """
+    return gumbel(logits, tau, hard, dim, *default_generator.draw())  # type: ignore[no-any-return]
