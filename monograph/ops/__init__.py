@@ -51,6 +51,7 @@ from . import (
     resample,
     restride,
     rounding,
+    sampling,
     scan,
     scatter,
     selection,
