@@ -1,4 +1,4 @@
-"""Convolution layers over one, two or three spatial axes."""
+"""Convolution layers over one, two or three spatial axes, and their transposes."""
 
 from __future__ import annotations
 
@@ -11,55 +11,50 @@ from . import functional as F
 from .linear import fill_as_pytorch
 from .module import Module, zeros
 
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
-class _Conv(Module):
+
+class _Layer(Module):
+    """What both kinds of layer have: the weights, and how the window moves."""
+
     rank: int
+    transposed = False
     weight: Parameter
     bias: Parameter | None
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", dtype: DType = float32,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any,
+        dilation: Any, output_padding: Any, groups: int, bias: bool, padding_mode: str,
+        dtype: DType | None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups or out_channels % groups:
+        _check_channels(in_channels, out_channels, groups)
+        if padding_mode not in _PADDING_MODES:
             raise ValueError(
-                f"in_channels {in_channels} and out_channels {out_channels} "
-                f"must be divisible by groups {groups}"
+                f"padding_mode must be one of {', '.join(_PADDING_MODES)}, got {padding_mode!r}"
             )
-        if padding_mode != "zeros":
-            raise ValueError(f"only padding_mode 'zeros' is supported, got {padding_mode!r}")
-        if isinstance(padding, str) and padding not in ("same", "valid"):
-            raise ValueError(f"padding must be numbers, 'same' or 'valid', got {padding!r}")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = spread(kernel_size, self.rank)
         self.stride = spread(stride, self.rank)
         self.padding = padding if isinstance(padding, str) else spread(padding, self.rank)
         self.dilation = spread(dilation, self.rank)
+        self.output_padding = spread(output_padding, self.rank)
         self.groups = groups
-        if padding == "same" and self.stride != (1,) * self.rank:
-            raise ValueError("padding='same' is not supported for strided convolutions")
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(zeros(*shape, dtype=dtype))
+        self.padding_mode = padding_mode
+        _check_padding(padding, self.stride)
+        sides = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (sides[0], sides[1] // groups, *self.kernel_size)
+        kind = dtype or float32
+        self.weight = Parameter(zeros(*shape, dtype=kind))
         self.register_parameter(
-            "bias", Parameter(zeros(out_channels, dtype=dtype)) if bias else None
+            "bias", Parameter(zeros(out_channels, dtype=kind)) if bias else None
         )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
         fill_as_pytorch(self.weight, self.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        function = (F.conv1d, F.conv2d, F.conv3d)[self.rank - 1]
-        result: Tensor = function(
-            x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
-        return result
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
@@ -68,13 +63,73 @@ class _Conv(Module):
             text += f", padding={self.padding}"
         if self.dilation != (1,) * self.rank:
             text += f", dilation={self.dilation}"
+        if self.output_padding != (0,) * self.rank:
+            text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
-        return text if self.bias is not None else f"{text}, bias=False"
+        if self.bias is None:
+            text += ", bias=False"
+        return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
+
+
+def _check_channels(in_channels: int, out_channels: int, groups: int) -> None:
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups or out_channels % groups:
+        raise ValueError(
+            f"in_channels {in_channels} and out_channels {out_channels} "
+            f"must be divisible by groups {groups}"
+        )
+
+
+def _check_padding(padding: Any, stride: tuple[int, ...]) -> None:
+    if isinstance(padding, str) and padding not in ("same", "valid"):
+        raise ValueError(f"padding must be numbers, 'same' or 'valid', got {padding!r}")
+    if padding == "same" and max(stride) > 1:
+        raise ValueError("padding='same' is not supported for strided convolutions")
+
+
+class _Conv(_Layer):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", dtype: DType | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias,
+            padding_mode, dtype,
+        )  # fmt: skip
+
+    def _around(self) -> list[int]:
+        """The padding as (before, after) pairs, from the last axis on."""
+        pairs: list[tuple[int, int]] = []
+        for k in range(self.rank):
+            if self.padding == "same":
+                total = self.dilation[k] * (self.kernel_size[k] - 1)
+                pairs.append((total // 2, total - total // 2))
+            else:
+                pad = 0 if self.padding == "valid" else int(self.padding[k])
+                pairs.append((pad, pad))
+        return [pad for pair in reversed(pairs) for pad in pair]
+
+    def forward(self, x: Tensor) -> Tensor:
+        function = (F.conv1d, F.conv2d, F.conv3d)[self.rank - 1]
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = F.pad(x, self._around(), mode=self.padding_mode), 0
+        result: Tensor = function(
+            x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
+        return result
 
 
 class Conv1d(_Conv):
-    """Convolution of [N, C, L]."""
+    """Convolution of [N, C, L].
+
+    >>> import monograph as mg
+    >>> mg.nn.Conv1d(3, 8, 3, stride=2)(mg.zeros(1, 3, 7)).shape
+    Size([1, 8, 3])
+    """
 
     rank = 1
 
@@ -92,5 +147,70 @@ class Conv2d(_Conv):
 
 class Conv3d(_Conv):
     """Convolution of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class _ConvTranspose(_Layer):
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+        dilation: Any = 1, padding_mode: str = "zeros", dtype: DType | None = None,
+    ) -> None:  # fmt: skip
+        if padding_mode != "zeros":
+            raise ValueError(f"transposed convolutions pad with zeros only, got {padding_mode!r}")
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
+            groups, bias, padding_mode, dtype,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        functions = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
+        more = self.output_padding if output_size is None else self._missing(x, list(output_size))
+        result: Tensor = functions[self.rank - 1](
+            x, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
+        )
+        return result
+
+    def _missing(self, x: Tensor, sizes: list[int]) -> tuple[int, ...]:
+        """The output padding that gives the result these spatial sizes."""
+        sizes = sizes[-self.rank :] if len(sizes) == x.ndim else sizes
+        if len(sizes) != self.rank:
+            raise ValueError(f"output_size needs {self.rank} or {x.ndim} numbers, got {sizes}")
+        more = []
+        for k in range(self.rank):
+            reach = self.dilation[k] * (self.kernel_size[k] - 1) + 1
+            pad: Any = self.padding[k]
+            least = (x.shape[k - self.rank] - 1) * self.stride[k] - 2 * pad + reach
+            if not least <= sizes[k] < least + self.stride[k]:
+                raise ValueError(
+                    f"output_size {sizes[k]} of axis {k} must be from {least} to "
+                    f"{least + self.stride[k] - 1}"
+                )
+            more.append(sizes[k] - least)
+        return tuple(more)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transpose of Conv1d."""
+
+    rank = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transpose of Conv2d: with a stride it makes images larger.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)(mg.zeros(1, 8, 5, 5)).shape
+    Size([1, 3, 10, 10])
+    """
+
+    rank = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The transpose of Conv3d."""
 
     rank = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.window import spread
+from ..ops.window import spread, strides_of
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -15,21 +15,22 @@ class _MaxPool(Module):
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False,
+        return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
         self.dilation = dilation
+        self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self.rank - 1]
-        result: Tensor = pool(
-            x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
-        return result
+        return pool(
+            x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+            self.return_indices,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         return (
@@ -61,12 +62,56 @@ class MaxPool3d(_MaxPool):
     rank = 3
 
 
+class _MaxUnpool(Module):
+    rank: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = spread(kernel_size, self.rank)
+        self.stride = strides_of(stride, self.kernel_size)
+        self.padding = spread(padding, self.rank)
+
+    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.rank - 1]
+        result: Tensor = unpool(
+            x, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """What MaxPool1d kept, back at its places."""
+
+    rank = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """What MaxPool2d kept, back at its places; zeros elsewhere.
+
+    >>> import monograph as mg
+    >>> pooled, where = mg.nn.MaxPool2d(2, return_indices=True)(mg.ones(1, 1, 4, 4))
+    >>> mg.nn.MaxUnpool2d(2)(pooled, where).sum().item()
+    4.0
+    """
+
+    rank = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """What MaxPool3d kept, back at its places."""
+
+    rank = 3
+
+
 class _AvgPool(Module):
     rank: int
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
+        count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.kernel_size = kernel_size
@@ -74,12 +119,14 @@ class _AvgPool(Module):
         self.padding = padding
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
 
     def forward(self, x: Tensor) -> Tensor:
-        pool = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[self.rank - 1]
+        pool = (F.avg_pool2d, F.avg_pool3d)[self.rank - 2]
         result: Tensor = pool(
-            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
+            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+            self.divisor_override,
+        )  # fmt: skip
         return result
 
     def extra_repr(self) -> str:
@@ -91,19 +138,128 @@ class AvgPool1d(_AvgPool):
 
     rank = 1
 
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = F.avg_pool1d(
+            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
+        return result
+
     def extra_repr(self) -> str:
         sizes = [spread(v, 1) for v in (self.kernel_size, self.stride, self.padding)]
         return f"kernel_size={sizes[0]}, stride={sizes[1]}, padding={sizes[2]}"
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of [N, C, H, W]."""
+    """The mean of each window of [N, C, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.AvgPool2d(2)(mg.ones(1, 1, 2, 4)).tolist()
+    [[[[1.0, 1.0]]]]
+    """
 
     rank = 2
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class _LPPool(Module):
+    rank: int
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: Tensor) -> Tensor:
+        pool = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self.rank - 1]
+        result: Tensor = pool(
+            x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The p-norm of each window of [N, C, L]."""
+
+    rank = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-norm of each window of [N, C, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.LPPool2d(2, 2)(mg.ones(1, 1, 2, 2)).tolist()
+    [[[[2.0]]]]
+    """
+
+    rank = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-norm of each window of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class _FractionalMaxPool(Module):
+    rank: int
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = spread(kernel_size, self.rank)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError("fractional max pooling needs either output_size or output_ratio")
+        self.output_size = None if output_size is None else spread(output_size, self.rank)
+        self.output_ratio = None if output_ratio is None else spread(output_ratio, self.rank)
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1, got {output_ratio}")
+
+    def forward(self, x: Tensor) -> Any:
+        pool = (F.fractional_max_pool2d, F.fractional_max_pool3d)[self.rank - 2]
+        return pool(
+            x, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            self._random_samples,
+        )  # fmt: skip
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of windows of [N, C, H, W] that begin at random, evenly spread places.
+
+    >>> import monograph as mg
+    >>> mg.nn.FractionalMaxPool2d(2, output_ratio=0.5)(mg.zeros(1, 1, 8, 8)).shape
+    Size([1, 1, 4, 4])
+    """
+
+    rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of windows of [N, C, D, H, W] that begin at random places."""
 
     rank = 3
 
@@ -125,18 +281,62 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The mean over blocks of [N, C, L] so that the result has output_size."""
+    """The mean over windows of [N, C, L], as many as output_size says."""
 
     rank = 1
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The mean over blocks of [N, C, H, W] so that the result has output_size."""
+    """The mean over windows of [N, C, H, W], as many as output_size says; None keeps a size.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveAvgPool2d((1, None))(mg.ones(1, 2, 5, 7)).shape
+    Size([1, 2, 1, 7])
+    """
 
     rank = 2
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The mean over blocks of [N, C, D, H, W] so that the result has output_size."""
+    """The mean over windows of [N, C, D, H, W], as many as output_size says."""
+
+    rank = 3
+
+
+class _AdaptiveMaxPool(Module):
+    rank: int
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, x: Tensor) -> Any:
+        pools = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
+        return pools[self.rank - 1](x, self.output_size, self.return_indices)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest element of windows of [N, C, L], as many as output_size says."""
+
+    rank = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest element of windows of [N, C, H, W], as many as output_size says.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveMaxPool2d(3)(mg.ones(1, 2, 5, 7)).shape
+    Size([1, 2, 3, 3])
+    """
+
+    rank = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest element of windows of [N, C, D, H, W], as many as output_size says."""
 
     rank = 3

@@ -7,6 +7,7 @@ taking these windows is taking such windows again, and derivatives never scatter
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..ir import build
@@ -39,7 +40,8 @@ def _longest(n: int, o: int) -> int:
     """The longest window."""
     if n % o == 0:
         return n // o
-    return max(-(-(i + 1) * n // o) - i * n // o for i in range(min(o, n)))
+    period = o // math.gcd(n, o)
+    return max(-(-(i + 1) * n // o) - i * n // o for i in range(period))
 
 
 def shared_windows(x: Any, sizes: tuple[int, ...], fill: Any) -> Any:
