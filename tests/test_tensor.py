@@ -403,7 +403,7 @@ def test_unknown_dtypes_are_refused():
 
 
 def test_printing():
-    assert repr(mg.tensor([1.0, 2.5])) == "tensor([1. , 2.5])"
+    assert repr(mg.tensor([1.0, 2.5])) == "tensor([1.0000, 2.5000])"
     assert repr(mg.tensor([1, 2], dtype=mg.int32)) == "tensor([1, 2], dtype=monograph.int32)"
     assert repr(mg.tensor(1.0, requires_grad=True)) == "tensor(1., requires_grad=True)"
     assert repr(mg.zeros(0, 2).shape) == "Size([0, 2])"

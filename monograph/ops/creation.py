@@ -275,7 +275,8 @@ def closed_range(
 def spaced(first: Tensor | Scalar, last: Tensor | Scalar, steps: int, dtype: DType) -> Any:
     """Numbers from first to last, equally far apart, counted from the nearer end."""
     wide = dtype if dtype.is_smooth and not dtype.is_half else dtypes.float64
-    a, b = build.as_node(first, wide), build.as_node(last, wide)
+    ends = [build.as_node(v, wide if dtype.is_smooth else dtype) for v in (first, last)]
+    a, b = (build.cast(v, wide) for v in ends)  # for integers, both are cut to integers first
     if steps == 1:
         return build.cast(build.broadcast_to(a, (1,)), dtype)
     count = build.coordinate((steps,), 0)

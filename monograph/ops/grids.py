@@ -49,7 +49,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         column = reshape(x, *[-1 if n == k else 1 for n in range(len(lines))])
         grids.append(expand(column, *sizes))
     if swapped:
-        grids = [shape.transpose(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

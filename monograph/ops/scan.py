@@ -126,7 +126,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Any:
 
     >>> import monograph as mg
     >>> mg.logcumsumexp(mg.tensor([100.0, 100.0]), 0)
-    tensor([100.    , 100.6931])
+    tensor([100.0000, 100.6931])
     """
     rows, back = to_last(floating(x), dim)
     return back(running_logsumexp(rows))

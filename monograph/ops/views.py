@@ -13,7 +13,7 @@ from .. import errors
 from ..geometry import geometry_of
 from ..ir import build
 from ..ir.dtypes import DType
-from ..tensor import Size, Tensor
+from ..tensor import Size, Tensor, from_numpy
 from .define import function
 from .shape import (
     axis_of,
@@ -76,10 +76,16 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = None) -> Tensor:
     """The same storage in another shape; refused where only a copy could have it.
 
+    With a dtype, the same memory read as numbers of that dtype.
+
     >>> import monograph as mg
     >>> mg.arange(6).view(3, 2).tolist()
     [[0, 1], [2, 3], [4, 5]]
+    >>> mg.ones(1).view(mg.int32).item() == 0x3F800000
+    True
     """
+    if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
+        return _reinterpreted(input, sizes[0] if dtype is None else dtype)
     wanted = sizes_of(sizes, size)
     try:
         fits = _fits(input, wanted)
@@ -92,6 +98,18 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = Non
             "that do not follow each other in memory; use reshape()"
         )
     return reshape_to(input, wanted)
+
+
+def _reinterpreted(x: Tensor, dtype: DType) -> Tensor:
+    """The same memory read as another dtype; the value is computed for it."""
+    if dtype is x.dtype:
+        return reshape_to(x, tuple(x.shape))
+    try:
+        return from_numpy(x.detach().numpy().view(dtype.numpy))
+    except ValueError as problem:
+        raise errors.OperandError(
+            f"view: {x.dtype.name}{list(x.shape)} cannot be seen as {dtype.name}: {problem}"
+        ) from None
 
 
 @function(to=None, method=True)
