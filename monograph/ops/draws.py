@@ -183,8 +183,6 @@ def normal(
         )  # fmt: skip
         return finished(made, out=out, **options)
     shape = build.broadcast_shapes(*[tuple(v.shape) for v in tensors])
-    if len(tensors) == 2 and mean.numel() == std.numel() and mean.shape != std.shape:
-        shape, std = tuple(mean.shape), std.reshape(mean.shape)
     made = random.normal_of(mean, std, shape, tensors[0].dtype, *_from(generator, 2))
     return finished(made, out=out, **options)
 
