@@ -38,7 +38,7 @@ from monograph.nn import functional as F
 from monograph.nn.parameter import take
 from monograph.ops.update import adam_update
 from monograph.storage import Meta, Value, concrete
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 REPEATS = 5  # of the program in a graph
 ROUNDS = 7  # of the graph

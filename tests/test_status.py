@@ -16,7 +16,7 @@ from monograph.compiler.plan import CheckStep, KernelStep
 from monograph.compiler.recording import Expansion
 from monograph.ir.node import interning
 from monograph.runtime import status
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 ROOT = Path(__file__).parents[1]
 CLASSES = 5

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import build, index
+from ..ir.extent import hint
 from ..ir.index import Expr, Var
 from ..ir.node import Map, Node, Reduce, Reindex, ancestors, axis, coordinates
 from .simplify import rebuild
@@ -61,7 +62,7 @@ def _lifted(node: Reduce, depends: dict[int, frozenset[Var]]) -> Node | None:
     if used[0] | used[1] != wide or wide in used:
         return None  # a coordinate that only repeats, or a factor as large as the product
     sizes = [_reads(x, mine) for x, mine in zip(product.inputs, used, strict=True)]
-    if product.size < 2 * (node.size + sum(sizes)):
+    if hint(product.size) < 2 * (hint(node.size) + sum(sizes)):
         return None
     (a, fa), (b, fb) = [_factor(x, mine) for x, mine in zip(product.inputs, used, strict=True)]
     fo = [v for k, v in enumerate(space) if k not in node.axes]
@@ -95,18 +96,24 @@ def _own_dependence(node: Node, known: dict[int, frozenset[Var]]) -> frozenset[V
 
 def _reads(x: Node, used: frozenset[Var]) -> int:
     """How many elements the factor has in memory."""
+    return hint(x.inputs[0].size) if _has_windows(x, used) else _points(used)
+
+
+def _points(used: frozenset[Var]) -> int:
     size = 1
     for v in used:
-        size *= v.extent
-    return min(size, x.inputs[0].size) if _has_windows(x, size) else size
+        size *= hint(v.extent)
+    return size
 
 
-def _has_windows(x: Node, size: int) -> bool:
+def _has_windows(x: Node, used: frozenset[Var]) -> bool:
     """Whether x repeats elements along coordinates that it depends on, by an affine map.
 
     Places outside are only left out where they read 0: that is what a Contract does.
     """
-    if not isinstance(x, Reindex) or len(x.inputs) > 1 or x.inputs[0].size >= size:
+    if not isinstance(x, Reindex) or len(x.inputs) > 1:
+        return False
+    if hint(x.inputs[0].size) >= _points(used):
         return False
     if not all(index.is_affine(e) for e in x.index):
         return False
@@ -118,10 +125,7 @@ def _has_windows(x: Node, size: int) -> bool:
 
 def _factor(x: Node, used: frozenset[Var]) -> Factor:
     """The factor without repetition, and where it is read."""
-    size = 1
-    for v in used:
-        size *= v.extent
-    if _has_windows(x, size):
+    if _has_windows(x, used):
         assert isinstance(x, Reindex)
         return x.inputs[0], x.index
     kept = [v for v in coordinates(x.shape) if v in used]

@@ -28,51 +28,55 @@ _EXHAUSTIVE = 7  # up to so many operands every path is looked at
 
 
 @operator(to=None, name="einsum", method=False, widen=False)
-def pair(x: Tensor, other: Tensor, labels_x: Labels, labels_y: Labels, labels: Labels) -> Any:
-    """The contraction of two tensors: labels that are not in the result are summed over."""
-    a, kept_a = _alone(x, labels_x, (*labels_y, *labels))
-    b, kept_b = _alone(other, labels_y, (*labels_x, *labels))
-    sizes = dict(zip((*kept_a, *kept_b), (*a.shape, *b.shape), strict=True))
-    for names, array in ((kept_a, a), (kept_b, b)):
-        for name, extent in zip(names, array.shape, strict=True):
-            sizes[name] = max(sizes[name], extent) if extent != 0 else 0
-    a, kept_a = _without_units(a, kept_a, sizes)
-    b, kept_b = _without_units(b, kept_b, sizes)
-    found = [name for name in labels if name in kept_a or name in kept_b]
-    texts = ["".join(map(letter, names)) for names in (kept_a, kept_b, found)]
-    result = contracted(texts[0], texts[1], texts[2], a, b)
-    return build.reshape(result, tuple([sizes[name] for name in labels]))
+def pair(x: Tensor, other: Tensor, names_x: str, names_y: str, names: str) -> Any:
+    """The contraction of two tensors: letters that are not in the result are summed over."""
+    a, kept_a = _alone(x, names_x, names_y + names)
+    b, kept_b = _alone(other, names_y, names_x + names)
+    sizes: dict[str, int] = {}
+    for name, extent in zip(kept_a + kept_b, (*a.shape, *b.shape), strict=True):
+        if sizes.get(name, 1) == 1:
+            sizes[name] = extent
+    a, kept_a = _without_units(a, kept_a)
+    b, kept_b = _without_units(b, kept_b)
+    found = "".join([name for name in names if name in kept_a + kept_b])
+    result = contracted(kept_a, kept_b, found, a, b)
+    return build.reshape(result, tuple([sizes[name] for name in names]))
 
 
 @operator(to=None, name="einsum", method=False)
-def single(x: Tensor, labels_x: Labels, labels: Labels) -> Any:
-    """Diagonals of repeated labels, sums over those that are not in the result, and its order.
+def single(x: Tensor, names_x: str, names: str) -> Any:
+    """Diagonals of repeated letters, sums over those that are not in the result, and its order.
 
     As `sum` does, this adds up integers in int64.
     """
-    if not x.dtype.is_smooth and not set(labels_x) <= set(labels):
+    if not x.dtype.is_smooth and not set(names_x) <= set(names):
         x = build.cast(x, dtypes.int64)
-    a, kept = _alone(x, labels_x, labels)
-    return build.permute(a, [kept.index(name) for name in labels])
+    a, kept = _alone(x, names_x, names)
+    return build.permute(a, [kept.index(name) for name in names])
 
 
-def _alone(x: Any, labels: Labels, others: Labels) -> tuple[Any, Labels]:
-    """x with each label once, and without those that nothing else has: those are summed over."""
-    kept: Labels = tuple(dict.fromkeys(labels))
-    if len(kept) != len(labels):
-        sizes = dict(zip(labels, x.shape, strict=True))
+def _alone(x: Any, names: str, others: str) -> tuple[Any, str]:
+    """x with each letter once, and without those that nothing else has: those are summed over."""
+    kept = "".join(dict.fromkeys(names))
+    if len(kept) != len(names):
+        sizes = dict(zip(names, x.shape, strict=True))
         shape = tuple([sizes[name] for name in kept])
-        where = [axis(kept.index(name), sizes[name]) for name in labels]
+        where = [axis(kept.index(name), sizes[name]) for name in names]
         x = build.reindex(x, shape, where)
     gone = [k for k, name in enumerate(kept) if name not in others]
-    return build.reduce("add", x, gone), tuple([name for name in kept if name in others])
+    return build.reduce("add", x, gone), "".join([name for name in kept if name in others])
 
 
-def _without_units(x: Any, labels: Labels, sizes: dict[int, int]) -> tuple[Any, Labels]:
+def _without_units(x: Any, names: str) -> tuple[Any, str]:
     """Axes of size 1 leave the operand: they are repeated without copying, or nothing at all."""
-    gone = [k for k, extent in enumerate(x.shape) if extent == 1 and sizes[labels[k]] != 0]
+    gone = [k for k, extent in enumerate(x.shape) if extent == 1]
     shape = tuple([extent for k, extent in enumerate(x.shape) if k not in gone])
-    return build.reshape(x, shape), tuple([c for k, c in enumerate(labels) if k not in gone])
+    return build.reshape(x, shape), "".join([c for k, c in enumerate(names) if k not in gone])
+
+
+def _text(labels: Labels) -> str:
+    """Labels as letters: structure of a program, where numbers might be sizes."""
+    return "".join([letter(n) for n in labels])
 
 
 # --- the path -----------------------------------------------------------------------------------
@@ -180,12 +184,12 @@ def _contract(operands: list[Any], labels: list[Labels], result: Labels, name: s
     for i, j in steps:
         rest = [each for n, each in enumerate(names) if n not in (i, j)]
         made = joined(names[i], names[j], rest, result) if rest else result
-        new = pair(left[i], left[j], names[i], names[j], made)
+        new = pair(left[i], left[j], _text(names[i]), _text(names[j]), _text(made))
         left = [x for n, x in enumerate(left) if n not in (i, j)] + [new]
         names = rest + [made]
     if steps:
         return left[0]
-    return left[0] if names[0] == result else single(left[0], names[0], result)
+    return left[0] if names[0] == result else single(left[0], _text(names[0]), _text(result))
 
 
 def _sizes(operands: list[Any], labels: list[Labels], name: str) -> dict[int, int]:

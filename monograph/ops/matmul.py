@@ -241,8 +241,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     """beta · input + alpha · (mat1 @ mat2).
 
     >>> import monograph as mg
-    >>> mg.addmm(mg.ones(2), mg.tensor([[1.0, 2.0]]), mg.eye(2), alpha=10).tolist()
-    [[11.0, 21.0]]
+    >>> mg.addmm(mg.ones(2), mg.tensor([[1.0, 2.0]]), mg.ones(2, 2), alpha=10).tolist()
+    [[31.0, 31.0]]
     """
     _ranks("addmm", mat1, mat2, 2, 2)
     return _added(input, mat1, mat2, beta, alpha, ("mk", "kn", "mn"))
@@ -254,8 +254,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     """beta · input + alpha · (mat @ vec).
 
     >>> import monograph as mg
-    >>> mg.addmv(mg.ones(2), mg.eye(2), mg.tensor([1.0, 2.0]), beta=10).tolist()
-    [11.0, 12.0]
+    >>> mg.addmv(mg.ones(2), mg.ones(2, 2), mg.tensor([1.0, 2.0]), beta=10).tolist()
+    [13.0, 13.0]
     """
     _ranks("addmv", mat, vec, 2, 1)
     return _added(input, mat, vec, beta, alpha, ("mk", "k", "m"))

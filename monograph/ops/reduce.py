@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
-from ..ir import build, dtypes
+from ..ir import build, dtypes, index
 from ..ir.dtypes import DType
 from ..ir.node import axis
 from ..tensor import Tensor
@@ -59,9 +59,41 @@ def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_MANY = 1 << 17  # so many numbers are not added up one after the other
+_FEW = 1 << 9  # so many are
+_BLOCK = 256
+_SHORT = (dtypes.float32, dtypes.complex64)  # dtypes whose rounding shows in long sums
+
+
 def total(x: Any, axes: tuple[int, ...], keepdim: bool = False) -> Any:
-    """The sum over axes; of truth values, whether one is true."""
-    return build.reduce("or" if x.dtype is dtypes.bool_ else "add", x, axes, keepdim)
+    """The sum over axes; of truth values, whether one is true.
+
+    Long sums are sums of blocks' sums, so that rounding errors do not pile up. A sum over
+    everything is one by itself: threads add up their own parts.
+    """
+    if x.dtype is dtypes.bool_:
+        return build.reduce("or", x, axes, keepdim)
+    number = count(x, axes)
+    few = not isinstance(number, int) or number < _MANY  # a size that varies is not looked at
+    if few or x.size == number or x.dtype not in _SHORT:
+        return build.reduce("add", x, axes, keepdim)
+    while count(x, axes) > _FEW:
+        x = _block_sums(x, axes)
+    result = build.reduce("add", x, axes)
+    return build.expand_dims(result, axes) if keepdim else result
+
+
+def _block_sums(x: Any, axes: tuple[int, ...]) -> Any:
+    """x with the longest of the axes cut into blocks, each of them added up."""
+    longest = max(axes, key=lambda k: x.shape[k])
+    extent = x.shape[longest]
+    block = next((n for n in range(_BLOCK, _BLOCK // 4, -1) if extent % n == 0), _BLOCK)
+    blocks = -(-extent // block)
+    shape = (*x.shape[:longest], blocks, block, *x.shape[longest + 1 :])
+    where: list[Any] = [axis(k + (k > longest), e) for k, e in enumerate(x.shape)]
+    where[longest] = place = axis(longest, blocks) * block + axis(longest + 1, block)
+    parts = build.reindex(x, shape, where, index.within(place, extent))
+    return build.reduce("add", parts, (longest + 1,))
 
 
 @operator
@@ -104,7 +136,7 @@ def mean(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | No
     axes = axes_of(x, dim)
     number = count(x, axes)
     scale = 1.0 / number if number else float("nan")
-    return build.reduce("add", x, axes, keepdim) * scale
+    return total(x, axes, keepdim) * scale
 
 
 @operator

@@ -13,7 +13,7 @@ from monograph.backends.cuda.matmul import product
 from monograph.compiler.pipeline import compile_recording
 from monograph.compiler.plan import Layout
 from monograph.config import config
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 from tests.models.training import RUNS, CNNRun, monograph, train
 
 SAMPLE = 12

@@ -24,7 +24,7 @@ from monograph.ops.define import operator
 from monograph.ops.linalg import svd_factors
 from monograph.runtime.host import _functions, _raised
 from monograph.tensor import Tensor
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from monograph.compiler.pipeline import compile_recording
 from monograph.ir import build, scalar
 from monograph.ops.define import operator
 from monograph.tensor import Tensor
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 from .example import text_of
 

@@ -466,7 +466,7 @@ def test_jacobian_of_a_network_uses_the_forward_once():
 
 def test_programs_of_mapped_functions_are_kept_on_disk():
     from monograph.compiler.digest import digest_of
-    from monograph.trace import kind, trace
+    from monograph.tracing import kind, trace
 
     def program(x):
         return mg.vmap(mg.grad(lambda row: mg.tanh(row * 2.0).sum()))(x)

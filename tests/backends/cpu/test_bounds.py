@@ -10,7 +10,7 @@ from monograph import record
 from monograph.backends.cpu import backend
 from monograph.compiler.digest import digest_of
 from monograph.runtime import status
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 X = np.arange(40.0, dtype=np.float32)
 
