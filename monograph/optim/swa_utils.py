@@ -114,7 +114,7 @@ class AveragedModel(Module):
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Compute the running statistics of all batch norms anew, in one pass over the data."""
-    from ..nn.norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+    from ..nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 
     kinds = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
     momenta = {m: m.momentum for m in model.modules() if isinstance(m, kinds)}
