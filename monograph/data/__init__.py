@@ -4,19 +4,22 @@ The names are PyTorch's (`torch.utils.data`). Samples and batches are NumPy arra
 hands them out as tensors. A small subset of MNIST ships with the package; see `load_digits`.
 """
 
-from monograph.data.collate import default_collate
+from monograph.data.collate import default_collate, default_convert
 from monograph.data.dataset import (
+    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
 )
 from monograph.data.loader import DataLoader, get_worker_info
-from monograph.data.mnist import MNIST, load_digits, read_idx
+from monograph.data.mnist import KMNIST, MNIST, FashionMNIST, load_digits, read_idx
 from monograph.data.sampler import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -25,20 +28,26 @@ from monograph.data.sampler import (
 )
 
 __all__ = [
+    "KMNIST",
     "MNIST",
     "BatchSampler",
+    "ChainDataset",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
+    "FashionMNIST",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
     "default_collate",
+    "default_convert",
     "get_worker_info",
     "load_digits",
     "random_split",

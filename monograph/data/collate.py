@@ -23,6 +23,21 @@ def default_collate(samples: Sequence[Any]) -> Any:
     return to_tensors(collate_arrays(samples), own=True)
 
 
+def default_convert(data: Any) -> Any:
+    """Turn the arrays of a sample into tensors, keeping its structure; nothing is batched.
+
+    >>> default_convert({"x": np.zeros(2), "name": "a"})["name"]
+    'a'
+    """
+    return map_leaves(map_leaves(data, np.generic, np.asarray), np.ndarray, _as_tensor)
+
+
+def _as_tensor(array: np.ndarray) -> Any:
+    from monograph.tensor import from_numpy
+
+    return array if array.dtype.kind in "SUO" else from_numpy(array)
+
+
 def collate_arrays(samples: Sequence[Any]) -> Any:
     """Batch samples with NumPy only.
 

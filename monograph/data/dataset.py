@@ -34,6 +34,28 @@ class IterableDataset(Dataset):
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
 
+    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Several iterable data sets, one after the other."""
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
+
+    def __len__(self) -> int:
+        total = 0
+        for dataset in self.datasets:
+            total += len(dataset)  # type: ignore[arg-type]
+        return total
+
 
 class TensorDataset(Dataset):
     """Arrays or tensors of one length; sample `i` is the tuple of their rows `i`.
@@ -96,7 +118,14 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise ValueError("ConcatDataset needs at least one data set")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
         self._ends = list(accumulate(len(dataset) for dataset in self.datasets))  # type: ignore[arg-type]
+
+    @property
+    def cumulative_sizes(self) -> list[int]:
+        """Where each data set ends."""
+        return self._ends
 
     def __getitem__(self, index: int) -> Any:
         if not -len(self) <= index < len(self):
@@ -108,6 +137,48 @@ class ConcatDataset(Dataset):
 
     def __len__(self) -> int:
         return self._ends[-1]
+
+
+class StackDataset(Dataset):
+    """Data sets of one length side by side: a sample is the tuple, or dictionary, of theirs.
+
+    >>> both = StackDataset(image=[10, 20], label=[0, 1])
+    >>> both[1]
+    {'image': 20, 'label': 1}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given."
+            )
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets: Any = args or kwargs
+        lengths = {len(dataset) for dataset in self._parts()}
+        if len(lengths) != 1:
+            raise ValueError("Size mismatch between datasets")
+        self._length = lengths.pop()
+
+    def _parts(self) -> list[Any]:
+        held = self.datasets
+        return list(held.values() if isinstance(held, dict) else held)
+
+    def _joined(self, parts: Sequence[Any]) -> Any:
+        if isinstance(self.datasets, dict):
+            return dict(zip(self.datasets, parts, strict=True))
+        return tuple(parts)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._joined([dataset[index] for dataset in self._parts()])
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        columns = [read_samples(dataset, indices) for dataset in self._parts()]
+        return [self._joined(row) for row in zip(*columns, strict=True)]
+
+    def __len__(self) -> int:
+        return self._length
 
 
 def random_split(

@@ -26,7 +26,10 @@ class DataLoader:
 
     `generator` may be a seed, a NumPy generator or a tensor generator. `num_workers` processes read
     and collate ahead; they are forked, and need no `if __name__ == "__main__"` in the script.
-    `batch_size=None` hands out the samples one by one.
+    `batch_size=None` hands out the samples one by one. A batch that takes longer than `timeout`
+    seconds is an error. `pin_memory`, `multiprocessing_context`, `prefetch_factor`,
+    `persistent_workers` and `in_order` are taken and have no effect: memory is never pinned,
+    workers are forked for each epoch, run ahead as far as their pipes hold, and keep the order.
 
     >>> import numpy as np
     >>> from monograph.data import TensorDataset
@@ -44,12 +47,24 @@ class DataLoader:
         batch_sampler: Iterable[list[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Collate | None = None,
+        pin_memory: bool = False,
         drop_last: bool = False,
-        generator: Seedable = None,
+        timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Seedable = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError(f"num_workers must be 0 or more, got {num_workers}")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        self.pin_memory, self.timeout = pin_memory, timeout
+        self.multiprocessing_context = multiprocessing_context
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.generator = generator
         self.dataset = dataset
         self.batch_size = batch_size
         self.drop_last = drop_last
@@ -140,7 +155,10 @@ class DataLoader:
         seed = int(random.integers(2**31))
         if self._iterable:
             return batches_from_workers(
-                self.num_workers, lambda _: self._fetch_all(self._plan()), self._worker_info(seed)
+                self.num_workers,
+                lambda _: self._fetch_all(self._plan()),
+                self._worker_info(seed),
+                self.timeout,
             )
         try:
             len(self)
@@ -153,6 +171,7 @@ class DataLoader:
             self.num_workers,
             lambda worker: self._fetch_all(plan[worker :: self.num_workers]),
             self._worker_info(seed),
+            self.timeout,
         )
 
     def _worker_info(self, seed: int) -> Callable[[int], WorkerInfo]:
@@ -163,6 +182,23 @@ class DataLoader:
             dataset=self.dataset,
             init=self.worker_init_fn,
         )
+
+
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
+    if num_workers < 0:
+        raise ValueError(f"num_workers must be 0 or more, got {num_workers}")
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing: let num_workers > 0"
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
 
 
 def get_worker_info() -> WorkerInfo | None:

@@ -46,12 +46,14 @@ def read_idx(path: str | Path) -> np.ndarray:
     return elements.astype(dtype.newbyteorder("="))  # a copy that may be written to
 
 
-def read_mnist(root: str | Path, split: Split) -> tuple[np.ndarray, np.ndarray]:
+def read_mnist(
+    root: str | Path, split: Split, folder: str = "MNIST"
+) -> tuple[np.ndarray, np.ndarray]:
     """Images and labels of one split of the MNIST files in a folder, or in its `MNIST/raw`."""
     if split not in FILE_PREFIX:
         raise ValueError(f"split must be 'train' or 'test', got {split!r}")
-    images = read_idx(_find(Path(root), f"{FILE_PREFIX[split]}-images-idx3-ubyte"))
-    labels = read_idx(_find(Path(root), f"{FILE_PREFIX[split]}-labels-idx1-ubyte"))
+    images = read_idx(_find(Path(root), f"{FILE_PREFIX[split]}-images-idx3-ubyte", folder))
+    labels = read_idx(_find(Path(root), f"{FILE_PREFIX[split]}-labels-idx1-ubyte", folder))
     if len(images) != len(labels):
         raise ValueError(f"{root} holds {len(images)} {split} images but {len(labels)} labels")
     return images, labels
@@ -75,6 +77,8 @@ class MNIST(Dataset):
     ((28, 28), 7)
     """
 
+    folder = "MNIST"
+
     def __init__(
         self,
         root: str | Path = DIGITS,
@@ -82,7 +86,8 @@ class MNIST(Dataset):
         transform: Callable[[np.ndarray], Any] | None = None,
         target_transform: Callable[[int], Any] | None = None,
     ) -> None:
-        self.data, self.targets = read_mnist(root, "train" if train else "test")
+        split: Split = "train" if train else "test"
+        self.data, self.targets = read_mnist(root, split, self.folder)
         self.transform = transform
         self.target_transform = target_transform
 
@@ -99,11 +104,26 @@ class MNIST(Dataset):
         return len(self.data)
 
 
-def _find(root: Path, name: str) -> Path:
-    for folder in (root, root / "MNIST" / "raw", root / "raw"):
+class FashionMNIST(MNIST):
+    """Articles of clothing, in files like MNIST's: in the folder or its `FashionMNIST/raw`."""
+
+    folder = "FashionMNIST"
+
+    def __init__(self, root: str | Path, *args: Any, **kwargs: Any) -> None:
+        super().__init__(root, *args, **kwargs)
+
+
+class KMNIST(FashionMNIST):
+    """Cursive Japanese characters, in files like MNIST's: in the folder or its `KMNIST/raw`."""
+
+    folder = "KMNIST"
+
+
+def _find(root: Path, name: str, inner: str) -> Path:
+    for folder in (root, root / inner / "raw", root / "raw"):
         # Some distributions write a dot before idx.
         for spelling in (name, name.replace("-idx", ".idx")):
             for path in (folder / spelling, folder / f"{spelling}.gz"):
                 if path.is_file():
                     return path
-    raise FileNotFoundError(f"no {name} or {name}.gz in {root} or its MNIST/raw")
+    raise FileNotFoundError(f"no {name} or {name}.gz in {root} or its {inner}/raw")

@@ -128,6 +128,56 @@ class WeightedRandomSampler(_Drawn):
         return self.num_samples
 
 
+class DistributedSampler(Sampler):
+    """The share of one process: every `num_replicas`-th sample, shuffled alike in all of them.
+
+    Shares are of one length; samples are repeated for that, or left out with `drop_last`. Call
+    `set_epoch` before each epoch, so that each has another order.
+
+    >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
+    [[0, 2, 4], [1, 3, 0]]
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise RuntimeError("give num_replicas and rank: there is no process group to ask")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset = dataset
+        self.num_replicas, self.rank = num_replicas, rank
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
+        self.epoch = 0
+        whole = len(dataset)
+        self.num_samples = whole // num_replicas if drop_last else -(-whole // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        whole = len(self.dataset)
+        if self.shuffle:
+            order = np.random.default_rng(self.seed + self.epoch).permutation(whole)
+        else:
+            order = np.arange(whole)
+        spread = np.resize(order, self.total_size)  # repeats, or cuts off
+        return iter(spread[self.rank :: self.num_replicas].tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of the next epoch."""
+        self.epoch = epoch
+
+
 class BatchSampler(Sampler):
     """Groups the indices of another sampler into lists of `batch_size`.
 

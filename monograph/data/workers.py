@@ -54,8 +54,12 @@ def batches_from_workers(
     count: int,
     batches_of: Callable[[int], Iterable[Any]],
     info_of: Callable[[int], WorkerInfo],
+    timeout: float = 0,
 ) -> Iterator[Any]:
-    """Yield batches made by `count` forked workers, in turn, until each has ended."""
+    """Yield batches made by `count` forked workers, in turn, until each has ended.
+
+    With a `timeout`, a batch that takes more seconds is an error.
+    """
     context = multiprocessing.get_context("fork")
     readers: list[Connection] = []
     processes = []
@@ -71,7 +75,7 @@ def batches_from_workers(
                 process.start()
             processes.append(process)
             writer.close()  # before the next fork, so that a dead worker's pipe reads as ended
-        yield from _in_turn(readers, processes)
+        yield from _in_turn(readers, processes, timeout)
     finally:
         for reader in readers:
             reader.close()
@@ -81,13 +85,15 @@ def batches_from_workers(
             process.join()
 
 
-def _in_turn(readers: list[Connection], processes: list[Any]) -> Iterator[Any]:
+def _in_turn(readers: list[Connection], processes: list[Any], timeout: float) -> Iterator[Any]:
     running = list(range(len(readers)))
     turn = 0
     while running:
         turn %= len(running)
         worker = running[turn]
         try:
+            if timeout and not readers[worker].poll(timeout):
+                raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
             message = readers[worker].recv()
         except EOFError:
             processes[worker].join()

@@ -53,3 +53,38 @@ def test_random_split_is_a_partition(lengths):
 def test_random_split_refuses_wrong_lengths():
     with pytest.raises(ValueError, match="do not sum to the data set's 10 samples"):
         random_split(Squares(), [5, 4])
+
+
+def test_datasets_side_by_side():
+    from monograph.data.dataset import StackDataset
+
+    pair = StackDataset([1, 2, 3], "abc")
+    assert pair[1] == (2, "b") and len(pair) == 3
+    assert pair.__getitems__([0, 2]) == [(1, "a"), (3, "c")]
+    assert StackDataset(x=[1, 2], y=[3, 4])[0] == {"x": 1, "y": 3}
+    for wrong in (
+        lambda: StackDataset([1], [1, 2]),
+        StackDataset,
+        lambda: StackDataset([1], x=[1]),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+def test_iterable_datasets_one_after_the_other():
+    from monograph.data.dataset import ChainDataset, ConcatDataset, IterableDataset
+
+    class Count(IterableDataset):
+        def __iter__(self):
+            return iter(range(2))
+
+        def __len__(self):
+            return 2
+
+    both = Count() + Count()
+    assert list(both) == [0, 1, 0, 1] and len(both) == 4
+    with pytest.raises(AssertionError):
+        list(ChainDataset([[1, 2]]))
+    with pytest.raises(AssertionError):
+        ConcatDataset([Count()])
+    assert ConcatDataset([[1, 2], [3]]).cumulative_sizes == [2, 3]

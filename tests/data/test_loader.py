@@ -93,6 +93,10 @@ def test_batch_sampler_and_collate_fn():
         ({"batch_size": 2, "batch_sampler": [[0]]}, "batch_sampler already decides"),
         ({"batch_size": None, "drop_last": True}, "drop_last needs a batch_size"),
         ({"num_workers": -1}, "num_workers must be 0 or more"),
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only"),
+        ({"num_workers": 1, "prefetch_factor": -1}, "should be non-negative"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers"),
     ],
 )
 def test_contradicting_arguments(arguments, message):
@@ -207,3 +211,41 @@ def test_batches_are_tensors():
     batch = collate.default_collate([(np.float32(1), 2), (np.float32(3), 4)])
     assert all(isinstance(part, mg.Tensor) for part in batch)
     assert batch[1].detach().numpy().tolist() == [2, 4]
+
+
+def test_pytorchs_arguments_are_taken():
+    batches = DataLoader(
+        Numbers(4), 2, False, None, None, 1, None, True, False, 30.0, None, "fork", 0,
+        prefetch_factor=2, persistent_workers=True, pin_memory_device="", in_order=True,
+    )  # fmt: skip
+    assert labels_of(batches) == labels_of(batches) == [[0, 10], [20, 30]]
+
+
+def test_a_batch_that_takes_too_long():
+    import time
+
+    batches = DataLoader(Numbers(action=lambda index: time.sleep(30)), num_workers=1, timeout=0.2)
+    with pytest.raises(RuntimeError, match="timed out after 0.2"):
+        next(iter(batches))
+
+
+def test_workers_after_a_parallel_region(monkeypatch):
+    import monograph as mg
+
+    monkeypatch.undo()
+    x = mg.rand(512, 512)
+    before = (x @ x).sum().item()
+    batches = DataLoader(Numbers(8), 2, num_workers=2)
+    assert [part[1].tolist()[0] for part in batches] == [0, 20, 40, 60]
+    assert (x @ x).sum().item() == before
+
+
+def test_default_convert():
+    import torch
+
+    mg = pytest.importorskip("monograph")
+    sample = {"x": np.ones(2), "n": 3, "name": "a", "pair": (np.float32(1), [np.zeros(1)])}
+    ours, theirs = collate.default_convert(sample), torch.utils.data.default_convert(sample)
+    assert isinstance(ours["x"], mg.Tensor) and ours["n"] == theirs["n"] == 3
+    assert ours["name"] == "a" and isinstance(ours["pair"][1][0], mg.Tensor)
+    assert ours["pair"][0].dtype is mg.float32 and ours["pair"][0].shape == ()

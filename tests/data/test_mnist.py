@@ -71,3 +71,19 @@ def test_dataset_reads_torchvision_layout_and_transforms(tmp_path):
 def test_dataset_names_the_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="train-images-idx3-ubyte"):
         MNIST(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["FashionMNIST", "KMNIST"])
+def test_relatives_lie_in_folders_of_their_own(tmp_path, name):
+    import shutil
+
+    from monograph.data import mnist
+
+    folder = tmp_path / name / "raw"
+    folder.mkdir(parents=True)
+    for path in mnist.DIGITS.glob("t10k*"):
+        shutil.copy(path, folder)
+    made = getattr(mnist, name)(tmp_path, train=False)
+    assert len(made) == 2000
+    with pytest.raises(FileNotFoundError, match=f"{name}/raw"):
+        getattr(mnist, name)(tmp_path, train=True)

@@ -66,3 +66,27 @@ def test_batch_sampler_length_agrees(count, drop_last):
 def test_batch_sampler_refuses_wrong_sizes(size):
     with pytest.raises(ValueError, match="batch_size must be a positive whole number"):
         BatchSampler(range(3), size)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("count", [1, 7, 8, 10])
+def test_distributed_sampler(count, drop_last):
+    import torch
+
+    from monograph.data.sampler import DistributedSampler
+
+    settings = {"num_replicas": 4, "shuffle": False, "drop_last": drop_last}
+    for rank in range(4):
+        ours = DistributedSampler(range(count), rank=rank, **settings)
+        theirs = torch.utils.data.DistributedSampler(range(count), rank=rank, **settings)
+        assert list(ours) == list(theirs) and len(ours) == len(theirs)
+    parts = [DistributedSampler(range(8), 2, rank, seed=3) for rank in (0, 1)]
+    first = [list(part) for part in parts]
+    assert sorted(sum(first, [])) == list(range(8))
+    for part in parts:
+        part.set_epoch(1)
+    assert [list(part) for part in parts] != first
+    with pytest.raises(ValueError):
+        DistributedSampler(range(3), 2, 2)
+    with pytest.raises(RuntimeError):
+        DistributedSampler(range(3))
