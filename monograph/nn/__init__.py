@@ -40,7 +40,7 @@ from .batch_norm import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .containers import ModuleDict, ModuleList, Sequential
 from .conv import (
     Conv1d,
     Conv2d,
@@ -98,6 +98,7 @@ from .padding import (
     ZeroPad3d,
 )
 from .parameter import Parameter
+from .parameter_containers import ParameterDict, ParameterList
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -120,5 +121,6 @@ from .pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .shuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d

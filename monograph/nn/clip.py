@@ -56,6 +56,21 @@ def _norm(gradients: list[Tensor], norm_type: float) -> Tensor:
 
 
 @no_grad()
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The norm of all tensors together, as if they were one vector."""
+    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not listed:
+        return known(np.zeros((), np.float32))
+    norm = _norm(listed, float(norm_type))
+    if error_if_nonfinite and not math.isfinite(norm.item()):
+        raise RuntimeError(f"the norm of order {norm_type} of the tensors is not finite")
+    return norm
+
+
+@no_grad()
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
     error_if_nonfinite: bool = False, foreach: bool | None = None,

@@ -1,4 +1,4 @@
-"""Modules that hold other modules or parameters: in sequence, by number, by name."""
+"""Modules that hold other modules: in sequence, by number, by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, overload
 
-from ..tensor import Parameter, Tensor
 from .module import Module
 
 
@@ -15,6 +14,13 @@ def _position(index: int, length: int) -> int:
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range for {length} members")
     return index % length
+
+
+def _renumber(owner: Module, members: list[Module | None]) -> None:
+    """Name the members by their numbers."""
+    owner._modules.clear()
+    for n, module in enumerate(members):
+        owner._modules[str(n)] = module
 
 
 class Sequential(Module):
@@ -51,6 +57,43 @@ class Sequential(Module):
             self.append(module)
         return self
 
+    def insert(self, index: int, module: Module) -> Sequential:
+        """Put a module before the one at index."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        members = list(self._modules.values())
+        if not -len(members) <= index <= len(members):
+            raise IndexError(f"Index out of range: {index}")
+        members.insert(index, module)
+        _renumber(self, members)
+        return self
+
+    def pop(self, key: int | slice) -> Any:
+        """Remove a module, or several, and return it."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def __add__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given."
+            )
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(list(other))
+
+    def __mul__(self, times: int) -> Sequential:
+        if not isinstance(times, int) or times <= 0:
+            raise (ValueError if isinstance(times, int) else TypeError)(
+                f"a Sequential repeats a positive whole number of times, got {times!r}"
+            )
+        return Sequential(*list(self) * times)
+
+    __rmul__ = __mul__
+
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -70,14 +113,13 @@ class Sequential(Module):
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, list(self._modules)[_position(index, len(self))], module)
 
-    def __delitem__(self, index: int) -> None:
+    def __delitem__(self, index: int | slice) -> None:
         names = list(self._modules)
-        del self._modules[names[_position(index, len(names))]]
-        kept = list(self._modules.values())
+        chosen = names[index] if isinstance(index, slice) else [names[_position(index, len(names))]]
+        for name in chosen:
+            del self._modules[name]
         if all(name.isdigit() for name in names):
-            self._modules.clear()
-            for n, module in enumerate(kept):
-                self._modules[str(n)] = module
+            _renumber(self, list(self._modules.values()))
 
 
 class ModuleList(Module):
@@ -94,6 +136,11 @@ class ModuleList(Module):
 
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Add modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                + type(modules).__name__
+            )
         for module in modules:
             self.append(module)
         return self
@@ -102,12 +149,19 @@ class ModuleList(Module):
         """Put a module before the one at index."""
         members = list(self._modules.values())
         members.insert(index, module)
-        self._renumber(members)
+        _renumber(self, members)
 
-    def _renumber(self, members: list[Module | None]) -> None:
-        self._modules.clear()
-        for n, module in enumerate(members):
-            self._modules[str(n)] = module
+    def pop(self, key: int | slice) -> Any:
+        """Remove a module, or several, and return it."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -131,7 +185,7 @@ class ModuleList(Module):
     def __delitem__(self, index: int | slice) -> None:
         members = list(self._modules.values())
         del members[index]
-        self._renumber(members)
+        _renumber(self, members)
 
     def _shown_children(self) -> list[str]:
         shown = []
@@ -197,44 +251,3 @@ class ModuleDict(Module):
 
     def __contains__(self, key: str) -> bool:
         return key in self._modules
-
-
-class ParameterList(Module):
-    """A list whose members are registered as parameters; tensors become parameters."""
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        super().__init__()
-        self.extend(values or ())
-
-    def append(self, value: Tensor) -> ParameterList:
-        """Add a parameter at the end."""
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), made)
-        return self
-
-    def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end."""
-        for value in values:
-            self.append(value)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, index: int | slice) -> Any:
-        members = list(self._parameters.values())
-        if isinstance(index, slice):
-            return type(self)(members[index])
-        return members[_position(index, len(members))]
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        setattr(self, str(_position(index, len(self))), made)
-
-    def extra_repr(self) -> str:
-        return "\n".join(
-            f"({n}): Parameter of {p.dtype.name}{list(p.shape)}" for n, p in enumerate(self)
-        )

@@ -7,6 +7,7 @@ and how many outputs one input reaches (fan out).
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -14,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
-from ..ops import draws as creation
+from ..ir.dtypes import float32, float64
 from ..ops import random
 from ..ops.random import Generator, default_generator
 from ..tensor import Tensor
 from .parameter import fill_from_array, take
 
 _GAINS = {
-    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3,
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0, "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3,
     "relu": math.sqrt(2.0), "selu": 0.75,
 }  # fmt: skip
 
@@ -42,6 +44,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.0
     """
     if nonlinearity == "leaky_relu":
+        if isinstance(param, (bool, str)):
+            raise ValueError(f"negative_slope {param} not a valid number")
         slope = 0.01 if param is None else float(param)
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in _GAINS:
@@ -72,17 +76,31 @@ def normal_(
 
 @_without_gradient
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
-) -> Tensor:
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
     """Fill with normally distributed numbers, those outside [a, b] drawn again."""
-    draws = creation.randn(*tensor.shape, dtype=tensor.dtype).numpy() * std + mean
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
+            stacklevel=3,
+        )
+    draws = _draw(tensor, tuple(tensor.shape), generator) * std + mean
     outside = (draws < a) | (draws > b)
     while outside.any():
-        again = creation.randn(int(outside.sum()), dtype=tensor.dtype).numpy() * std + mean
-        draws[outside] = again
+        draws[outside] = _draw(tensor, (int(outside.sum()),), generator) * std + mean
         outside = (draws < a) | (draws > b)
     fill_from_array(tensor, draws)
     return tensor
+
+
+def _draw(tensor: Tensor, shape: tuple[int, ...], generator: Generator | None) -> np.ndarray:
+    """Normally distributed numbers as an array, in a dtype that NumPy computes in."""
+    kind = float64 if tensor.dtype is float64 else float32
+    seed, offset = (generator or default_generator).draw(2)
+    drawn: Tensor = random.normal(shape, kind, seed, offset, 0.0, 1.0)
+    return drawn._array().copy()
 
 
 @_without_gradient
@@ -112,12 +130,47 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 @_without_gradient
-def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the kernels of a convolution so that it hands on its channels unchanged."""
+    shape = tuple(tensor.shape)
+    if len(shape) not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    kernels = np.zeros(shape)
+    outputs = shape[0] // groups
+    middle = tuple([extent // 2 for extent in shape[2:]])
+    for group in range(groups):
+        for d in range(min(outputs, shape[1])):
+            kernels[(group * outputs + d, d, *middle)] = 1.0
+    fill_from_array(tensor, kernels)
+    return tensor
+
+
+@_without_gradient
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Tensor:
+    """Fill a matrix with normal numbers, and a part of each column with zeros."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    values = _draw(tensor, (rows, columns), generator) * std
+    order = _draw(tensor, (rows, columns), generator).argsort(0)
+    values[order < math.ceil(sparsity * rows)] = 0.0
+    fill_from_array(tensor, values)
+    return tensor
+
+
+@_without_gradient
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix of shape [size(0), the rest]."""
     if tensor.ndim < 2:
-        raise ValueError("only tensors of 2 or more dimensions are supported")
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if 0 in tensor.shape:
+        return tensor
     rows = tensor.shape[0]
-    flat = creation.randn(rows, tensor.numel() // max(rows, 1), dtype=tensor.dtype).numpy()
+    flat = _draw(tensor, (rows, tensor.numel() // rows), generator)
     tall = flat if flat.shape[0] >= flat.shape[1] else flat.T
     q, r = np.linalg.qr(tall)
     q = q * np.sign(np.diag(r))

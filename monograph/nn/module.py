@@ -7,7 +7,6 @@ tree (`layers.0.weight`) are those of its state dictionary and the same as PyTor
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -17,17 +16,17 @@ from .. import record
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
-from . import state as states
 from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
 from .members import Members
-from .parameter import detached, fill_from_array, zero_gradient
+from .parameter import fill_from_array, zero_gradient
+from .state import Stateful
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
 
 
-class Module:
+class Module(Stateful):
     """Base of all layers and models: subclass it, assign layers in `__init__`, write `forward`.
 
     >>> import monograph as mg
@@ -60,6 +59,7 @@ class Module:
         put("_forward_hooks", {})
         put("_forward_pre_hooks", {})
         put("_backward_hooks", {})
+        put("_state_hooks", {})
 
     # --- calling ---
 
@@ -105,9 +105,12 @@ class Module:
         return result if backward is None else backward.leave(result)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:  # fmt: skip
         """Call hook(module, args, output) after each forward; what it returns replaces output."""
+        if always_call:
+            raise NotImplementedError("always_call=True is not supported: use try and finally")
         handle: RemovableHandle = register(self._forward_hooks, hook, prepend, with_kwargs)
         return handle
 
@@ -334,6 +337,18 @@ class Module:
             raise AttributeError(f"{type(self).__name__} has no buffer {target!r}")
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path; with `strict` there must be one already."""
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found type {type(module).__name__}")
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        owner = self.get_submodule(path)
+        if strict and name not in owner._modules:
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        setattr(owner, name, module)
+
     def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
         """Call fn on every module of the tree, children first."""
         for module in self.children():
@@ -369,7 +384,10 @@ class Module:
             elif parameter.grad is not None:
                 zero_gradient(parameter.grad)
 
-    def to(self: Self, *args: Any, dtype: DType | None = None, device: Any = None) -> Self:
+    def to(
+        self: Self, *args: Any, dtype: DType | None = None, device: Any = None,
+        non_blocking: bool = False, memory_format: Any = None,
+    ) -> Self:  # fmt: skip
         """Convert floating point parameters and buffers (devices: only "cpu" so far)."""
         for arg in args:
             if isinstance(arg, DType):
@@ -408,37 +426,13 @@ class Module:
         """Convert floating point parameters and buffers to bfloat16."""
         return self._convert(dtypes.bfloat16)
 
+    def type(self: Self, dst_type: DType) -> Self:
+        """Convert floating point parameters and buffers to a dtype."""
+        return self._convert(dst_type)
+
     def cpu(self: Self) -> Self:
         """This module: it is on the CPU."""
         return self
-
-    # --- state ---
-
-    def _named_state(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Parameters and persistent buffers in the order of the state dictionary."""
-        for path, module in self.named_modules(prefix=prefix, remove_duplicate=False):
-            start = f"{path}." if path else ""
-            for name, parameter in module._parameters.items():
-                if parameter is not None:
-                    yield start + name, parameter
-            for name, buffer in module._buffers.items():
-                if buffer is not None and name not in module._non_persistent:
-                    yield start + name, buffer
-
-    def state_dict(self, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
-        """Every parameter and persistent buffer by name; the tensors share the module's memory."""
-        found: OrderedDict[str, Tensor] = OrderedDict()
-        for name, tensor in self._named_state(prefix.removesuffix(".")):
-            found[name] = tensor if keep_vars else detached(tensor)
-        return found
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True
-    ) -> states.IncompatibleKeys:
-        """Copy tensors (or NumPy arrays) into the parameters and buffers of the same names."""
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"state_dict must be a mapping, got {type(state_dict).__name__}")
-        return states.load(type(self).__name__, self._named_state(), state_dict, strict)
 
     # --- showing ---
 

@@ -1,15 +1,23 @@
-"""Loading a state dictionary: what fits is copied, what does not is reported all at once."""
+"""State dictionaries: everything that a module has learnt, by name.
+
+`Stateful` is the part of Module that makes and loads them, with the hooks that see them on the way.
+A load is all or nothing: what does not fit is reported at once, before anything is copied.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import errors
-from ..tensor import Tensor
-from .parameter import fill_from_array
+from ..tensor import Parameter, Tensor, tensor
+from .hooks import RemovableHandle
+from .parameter import detached, fill_from_array
+
+EXTRA = "_extra_state"  # the name of what `get_extra_state` returns
 
 
 class LoadError(errors.MonographError, RuntimeError):
@@ -25,9 +33,13 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, " + (
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
             f"unexpected_keys={self.unexpected_keys})"
         )
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 def array_of(value: Any) -> np.ndarray:
@@ -35,35 +47,193 @@ def array_of(value: Any) -> np.ndarray:
     return value._array() if isinstance(value, Tensor) else np.asarray(value)
 
 
-def load(
-    owner: str, places: Iterable[tuple[str, Tensor]], state: Mapping[str, Any], strict: bool
-) -> IncompatibleKeys:
-    """Copy the entries of `state` into the tensors of the same names."""
-    wanted = dict(places)
-    missing = [name for name in wanted if name not in state]
-    unexpected = [name for name in state if name not in wanted]
-    problems = []
-    if strict and unexpected:
-        problems.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-    if strict and missing:
-        problems.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-    fitting = []
-    for name, place in wanted.items():
-        if name in state:
-            array = array_of(state[name])
-            if array.shape == tuple(place.shape):
-                fitting.append((place, array))
+class Place(NamedTuple):
+    """Where an entry of a state dictionary belongs: a member of a module, or its extra state."""
+
+    module: Any
+    held: dict[str, Any]
+    member: str
+
+
+class Load:
+    """One load: what was found, missing and wrong, and what is to be done if nothing is."""
+
+    def __init__(self, module: Any, given: Mapping[str, Any], strict: bool, assign: bool) -> None:
+        self.root = module
+        self.state = OrderedDict(given)  # hooks may change it
+        self.strict = strict
+        self.assign = assign
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.problems: list[str] = []
+
+    def run(self) -> IncompatibleKeys:
+        """Check all, then load all."""
+        modules = list(self.root.named_modules(remove_duplicate=False))
+        for path, module in modules:
+            prefix = f"{path}." if path else ""
+            for hook in _hooks(module, "before loading"):
+                hook(module, self.state, prefix, {"version": module._version}, self.strict,
+                     self.missing, self.unexpected, self.problems)  # fmt: skip
+        wanted = dict(places(self.root))
+        self.missing += [name for name in wanted if name not in self.state]
+        self.unexpected += [name for name in self.state if name not in wanted]
+        fitting = [(place, self.state[name]) for name, place in wanted.items()
+                   if name in self.state and self._fits(name, place)]  # fmt: skip
+        self._raise_problems()
+        for place, value in fitting:
+            self._put(place, value)
+        keys = IncompatibleKeys(self.missing, self.unexpected)
+        for _, module in reversed(modules):
+            for hook in _hooks(module, "after loading"):
+                if hook(module, keys) is not None:
+                    raise AssertionError("Hooks registered with "
+                        "``register_load_state_dict_post_hook`` are not expected to return new "
+                        "values, if incompatible_keys need to be modified, it should be done "
+                        "inplace.")  # fmt: skip
+        if self.strict:
+            self._raise_problems()
+        return keys
+
+    def _fits(self, name: str, place: Place) -> bool:
+        if place.member == EXTRA:
+            return True
+        shape, own = np.shape(array_of(self.state[name])), tuple(place.held[place.member].shape)
+        if shape != own:
+            self.problems.append(
+                f"size mismatch for {name}: copying a param with shape {list(shape)} "
+                f"from checkpoint, the shape in current model is {list(own)}."
+            )
+        return shape == own
+
+    def _put(self, place: Place, value: Any) -> None:
+        if place.member == EXTRA:
+            place.module.set_extra_state(value)
+            return
+        own = place.held[place.member]
+        if not self.assign:
+            fill_from_array(own, array_of(value))
+            return
+        given = value if isinstance(value, Tensor) else tensor(value)
+        if isinstance(own, Parameter) and not isinstance(given, Parameter):
+            given = Parameter(given, requires_grad=own.requires_grad)
+        place.held[place.member] = given
+
+    def _raise_problems(self) -> None:
+        problems = list(self.problems)
+        if self.strict and self.unexpected:
+            problems.insert(0, f"Unexpected key(s) in state_dict: {_quoted(self.unexpected)}. ")
+        if self.strict and self.missing:
+            problems.insert(0, f"Missing key(s) in state_dict: {_quoted(self.missing)}. ")
+        if problems:
+            owner, listed = type(self.root).__name__, "\n\t".join(problems)
+            raise LoadError(f"Error(s) in loading state_dict for {owner}:\n\t{listed}")
+
+
+def places(module: Any, prefix: str = "") -> Iterator[tuple[str, Place]]:
+    """Parameters, persistent buffers and extra state in the order of the state dictionary."""
+    for path, part in module.named_modules(prefix=prefix, remove_duplicate=False):
+        yield from _places_of(part, f"{path}." if path else "")
+
+
+def _places_of(module: Any, start: str) -> Iterator[tuple[str, Place]]:
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            yield start + name, Place(module, module._parameters, name)
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent:
+            yield start + name, Place(module, module._buffers, name)
+    if type(module).get_extra_state is not Stateful.get_extra_state:
+        yield start + EXTRA, Place(module, {}, EXTRA)
+
+
+def _hooks(module: Any, when: str) -> list[Callable[..., Any]]:
+    held: dict[int, Any] = module._state_hooks.get(when, {})
+    return list(held.values())
+
+
+class Stateful:
+    """What modules can do with state dictionaries."""
+
+    _version = 1
+    _state_hooks: dict[str, dict[int, Any]]  # by when they are called
+
+    def get_extra_state(self) -> Any:
+        """What else belongs into the state dictionary; modules that have some define this."""
+        raise NotImplementedError("this module has no extra state")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` returned."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no set_extra_state: define it to load extra state"
+        )
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> OrderedDict[str, Any]:
+        """Every parameter and persistent buffer by name; the tensors share the module's memory."""
+        for name, value in zip(("destination", "prefix", "keep_vars"), args, strict=False):
+            if name == "destination":
+                destination = value
+            elif name == "prefix":
+                prefix = value
             else:
-                problems.append(
-                    f"size mismatch for {name}: copying a param with shape {list(array.shape)} "
-                    f"from checkpoint, the shape in current model is {list(place.shape)}."
-                )
-    if problems:
-        listed = "\n\t".join(problems)
-        raise LoadError(f"Error(s) in loading state_dict for {owner}:\n\t{listed}")
-    for place, array in fitting:
-        fill_from_array(place, array)
-    return IncompatibleKeys(missing, unexpected)
+                keep_vars = value
+        found: OrderedDict[str, Any] = OrderedDict() if destination is None else destination
+        self._save(found, prefix, keep_vars)
+        return found
+
+    def _save(self: Any, found: Any, prefix: str, keep_vars: bool) -> Any:
+        for hook in _hooks(self, "before saving"):
+            hook(self, prefix, keep_vars)
+        for name, place in _places_of(self, prefix):
+            if place.member == EXTRA:
+                found[name] = self.get_extra_state()
+            else:
+                held = place.held[place.member]
+                found[name] = held if keep_vars else detached(held)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in _hooks(self, "after saving"):
+            hook(self, found, prefix, {"version": self._version})
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy tensors (or NumPy arrays) into the parameters and buffers of the same names.
+
+        With `assign` the tensors themselves take their places.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"Expected state_dict to be dict-like, got {type(state_dict).__name__}."
+            )
+        return Load(self, state_dict, strict, assign).run()
+
+    def _add_state_hook(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
+        hooks = self._state_hooks.setdefault(when, {})
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, prefix, keep_vars) before the state is read."""
+        return self._add_state_hook("before saving", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, local_metadata), which may change the state."""
+        return self._add_state_hook("after saving", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs) before a load; it may change any of them.
+        """
+        return self._add_state_hook("before loading", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, incompatible_keys) after a load; it may change the lists of keys."""
+        return self._add_state_hook("after loading", hook)
 
 
 def _quoted(names: list[str]) -> str:

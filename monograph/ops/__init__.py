@@ -47,6 +47,7 @@ from . import (
     promotion,
     properties,
     random,
+    recurrent,
     reduce,
     resample,
     restride,

@@ -117,3 +117,45 @@ def test_seeds_decide():
 
     np.testing.assert_array_equal(weights(3), weights(3))
     assert (weights(3) != weights(4)).any()
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 3), (4, 2, 3, 4), (6, 4, 1, 2, 3)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_dirac(shape, groups):
+    import torch
+
+    ours = nn.init.dirac_(mg.ones(*shape), groups)
+    np.testing.assert_array_equal(
+        ours.numpy(), torch.nn.init.dirac_(torch.ones(*shape), groups).numpy()
+    )
+
+
+def test_sparse():
+    values = nn.init.sparse_(mg.ones(10, 50), 0.25, std=2.0).numpy()
+    assert ((values == 0).sum(0) == 3).all()
+    assert 1.5 < values[values != 0].std() < 2.5
+    assert len({tuple(column) for column in (values == 0).T}) > 5
+
+
+def test_generators_make_values_repeat():
+    for fill in (nn.init.trunc_normal_, nn.init.orthogonal_, lambda t, generator: nn.init.sparse_(
+        t, 0.5, generator=generator)):  # fmt: skip
+        first, second = [
+            fill(mg.zeros(3, 4), generator=mg.Generator().manual_seed(3)).tolist() for _ in range(2)
+        ]
+        assert first == second
+
+
+def test_errors_and_warnings_of_initialisers():
+    for wrong in (
+        lambda: nn.init.dirac_(mg.zeros(2, 2)),
+        lambda: nn.init.dirac_(mg.zeros(3, 2, 2), 2),
+        lambda: nn.init.sparse_(mg.zeros(2), 0.1),
+        lambda: nn.init.calculate_gain("leaky_relu", True),
+        lambda: nn.init.calculate_gain("softmax"),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.warns(UserWarning, match="2 std"):
+        nn.init.trunc_normal_(mg.zeros(1), mean=1.0, std=0.1, a=0.0, b=0.79)
+    assert nn.init.calculate_gain("conv_transpose2d") == 1

@@ -302,3 +302,151 @@ def test_parameter_list():
     assert names(held.named_parameters()) == ["0", "1", "2"]
     assert len(held) == 3 and held[-1].shape == (3,)
     assert all(isinstance(p, nn.Parameter) for p in held)
+
+
+def test_hooks_of_the_state_dict():
+    layer = nn.Sequential(nn.Linear(1, 1))
+    seen = []
+    layer.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append(prefix))
+    layer[0].register_state_dict_post_hook(
+        lambda m, state, prefix, metadata: state.update({prefix + "more": 1})
+    )
+    state = layer.state_dict()
+    assert seen == [""] and list(state) == ["0.weight", "0.bias", "0.more"]
+
+    def forget(module, state, prefix, metadata, strict, missing, unexpected, errors):
+        state.pop(prefix + "more")
+        state[prefix + "bias"] = mg.tensor([5.0])
+
+    layer[0].register_load_state_dict_pre_hook(forget)
+    layer.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    del state["0.weight"]
+    layer.load_state_dict(state, strict=False)
+    assert layer[0].bias.tolist() == [5.0] and "0.more" in state
+
+
+def test_extra_state():
+    def made(nn):
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.count = 3
+                self.weight = nn.Parameter((mg if nn is not torch.nn else torch).zeros(1))
+
+            def get_extra_state(self):
+                return {"count": self.count}
+
+            def set_extra_state(self, state):
+                self.count = state["count"]
+
+        return Counter()
+
+    ours, theirs = made(nn), made(torch.nn)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.count = 7
+    twin = made(nn)
+    twin.load_state_dict(ours.state_dict())
+    assert twin.count == 7
+
+
+def test_load_by_assignment():
+    layer, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    state = other.state_dict(keep_vars=True)
+    layer.weight.requires_grad_(False)
+    layer.load_state_dict({**state, "bias": mg.ones(2)}, assign=True)
+    assert layer.weight is other.weight
+    assert isinstance(layer.bias, nn.Parameter) and layer.bias.requires_grad
+
+
+def test_messages_of_a_failed_load_are_pytorchs():
+    texts = []
+    for n, array in ((nn, mg.zeros), (torch.nn, torch.zeros)):
+        with pytest.raises(RuntimeError) as caught:
+            n.Linear(2, 3).load_state_dict({"weight": array(2, 2), "x": array(1)})
+        texts.append(str(caught.value).replace("torch.Size(", "").replace("])", "]"))
+    assert texts[0] == texts[1]
+    shown = [str(n.Linear(2, 1).load_state_dict({"x": 1}, strict=False)) for n in (nn, torch.nn)]
+    assert shown[0] == shown[1]
+
+
+def test_set_submodule(ours):
+    ours.set_submodule("blocks.0.linear", nn.Identity())
+    assert isinstance(ours.blocks[0].linear, nn.Identity)
+    ours.set_submodule("tail.new", nn.Identity())
+    assert isinstance(ours.tail.new, nn.Identity)
+    with pytest.raises(AttributeError):
+        ours.set_submodule("tail.newer", nn.Identity(), strict=True)
+    with pytest.raises(ValueError):
+        ours.set_submodule("", nn.Identity())
+    with pytest.raises(ValueError):
+        ours.set_submodule("tail", 3)
+
+
+def test_tied_weights_stay_tied():
+    def tied():
+        model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+        model[1].weight = model[0].weight
+        return model
+
+    model = tied()
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.double()):
+        assert twin[0].weight is twin[1].weight and len(list(twin.parameters())) == 1
+    other = tied()
+    other.load_state_dict(model.state_dict())
+    assert other[0].weight is other[1].weight
+    np.testing.assert_allclose(other[0].weight.tolist(), model[0].weight.tolist(), rtol=1e-6)
+
+
+def test_sequential_is_edited_as_pytorchs():
+    for n in (nn, torch.nn):
+        chain = n.Sequential(n.ReLU(), n.Tanh())
+        chain.insert(1, n.GELU()).append(n.Identity()).extend([n.Sigmoid()])
+        assert [type(m).__name__ for m in chain] == ["ReLU", "GELU", "Tanh", "Identity", "Sigmoid"]
+        assert isinstance(chain.pop(1), n.GELU) and list(chain._modules) == ["0", "1", "2", "3"]
+        del chain[1:3]
+        assert [type(m).__name__ for m in chain] == ["ReLU", "Sigmoid"]
+        assert len(chain + chain) == 4 and len(chain * 3) == 6 and len(2 * chain) == 4
+        chain += n.Sequential(n.Tanh())
+        assert len(chain) == 3 and list(chain[1:]._modules) == ["1", "2"]
+        with pytest.raises(IndexError):
+            chain.insert(9, n.ReLU())
+        listed = n.ModuleList([n.ReLU()]) + [n.Tanh()]
+        listed += [n.GELU()]
+        assert isinstance(listed.pop(0), n.ReLU) and len(listed) == 2
+        with pytest.raises(TypeError):
+            listed.extend(3)
+
+
+def test_parameters_by_number_and_name():
+    for n, tensor in ((nn, mg.ones), (torch.nn, torch.ones)):
+        listed = n.ParameterList([tensor(2), n.Parameter(tensor(3)), "plain"])
+        listed += [tensor(4)]
+        assert names(listed.named_parameters()) == ["0", "1", "3"] and listed[2] == "plain"
+        assert len(listed[1:3]) == 2 and isinstance(listed[-1], n.Parameter)
+        listed[0] = tensor(1)
+        assert tuple(listed[0].shape) == (1,)
+        with pytest.raises(IndexError):
+            listed[4]
+        with pytest.raises(RuntimeError):
+            listed()
+        held = n.ParameterDict({"a": tensor(2)})
+        held["b"] = tensor(1)
+        held.update({"c": tensor(3)})
+        assert names(held.named_parameters()) == list(held) == ["a", "b", "c"]
+        assert "a" in held and held.get("z") is None and list(reversed(held)) == ["c", "b", "a"]
+        assert tuple(held.pop("a").shape) == (2,) and held.popitem()[0] == "c" and len(held) == 1
+        joined = held | n.ParameterDict({"d": tensor(1)})
+        assert list(joined.keys()) == ["b", "d"] and len(list(joined.parameters())) == 2
+        assert list(joined.copy()) == ["b", "d"] and joined.setdefault("b") is joined["b"]
+        joined.clear()
+        assert len(joined) == 0 and list(joined.parameters()) == []
+        with pytest.raises((KeyError, AttributeError)):
+            held["nothing"]
+
+
+def test_conversion_takes_pytorchs_arguments(ours):
+    ours.to(dtype=mg.float64, non_blocking=True)
+    assert ours.heads["a"].weight.dtype is mg.float64
+    assert ours.type(mg.float32).heads["a"].weight.dtype is mg.float32
+    assert ours.bfloat16().heads["a"].weight.dtype is mg.bfloat16
+    assert ours.half().heads["a"].weight.dtype is mg.float16
