@@ -160,6 +160,8 @@ def spread_taps(g: Tensor, dim: int, rule: Any) -> Any:
     pairs = (rule.n, count)
     here = build.coordinate(pairs, 0)
     number = build.functions.floordiv(here * rule.o, rule.n) - before + build.coordinate(pairs, 1)
+    # Numbers of no result meet zeros below; within the range their weights are finite too.
+    number = build.functions.minimum(build.functions.maximum(number, 0), rule.o - 1)
     base, weights = rule.taps(_position(number, rule, g.dtype), build.functions)
     share: Any = None
     for t, weight in enumerate([build.const(1.0, g.dtype)] if weights is None else weights):

@@ -1,0 +1,80 @@
+"""Every kind of convolution reaches the library, forward and backward."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+import monograph.nn.functional as F
+from monograph.backends.cpu.onednn import find_library
+
+needs_library = pytest.mark.skipif(not find_library().found, reason="oneDNN is not installed")
+
+# (function, shape of the input, shape of the weight, arguments)
+KINDS = {
+    "plain": ("conv2d", (2, 16, 14, 14), (32, 16, 3, 3), {"padding": 1}),
+    "grouped": ("conv2d", (2, 16, 14, 14), (32, 4, 3, 3), {"groups": 4}),
+    "depthwise": ("conv2d", (2, 16, 14, 14), (16, 1, 3, 3), {"groups": 16, "padding": 1}),
+    "multiplied": ("conv2d", (2, 16, 14, 14), (32, 1, 3, 3), {"groups": 16, "padding": 1}),
+    "dilated": ("conv2d", (2, 16, 14, 14), (32, 16, 3, 3), {"dilation": 2, "padding": 2}),
+    "strided": ("conv2d", (2, 16, 14, 14), (32, 16, 3, 3), {"stride": 2}),
+    "even": ("conv2d", (2, 16, 14, 14), (32, 16, 4, 4), {"padding": "same"}),
+    "single": ("conv2d", (16, 14, 14), (32, 16, 3, 3), {}),
+    "line": ("conv1d", (2, 16, 64), (32, 16, 3), {"padding": 1}),
+    "volume": ("conv3d", (1, 16, 6, 8, 8), (16, 16, 3, 3, 3), {"padding": 1}),
+    "transposed": (
+        "conv_transpose2d", (2, 32, 7, 7), (32, 16, 3, 3),
+        {"stride": 2, "padding": 1, "output_padding": 1},
+    ),
+    "transposed groups": (
+        "conv_transpose2d", (2, 32, 7, 7), (32, 4, 4, 4), {"stride": 2, "groups": 4},
+    ),
+}  # fmt: skip
+
+
+def differentiated(library, name, x, weight, arguments):
+    function = getattr(library.nn.functional, name)
+    y = function(x, weight, **arguments)
+    return (y, *library.autograd.grad((y * y).sum(), (x, weight)))
+
+
+@needs_library
+@pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)
+def test_library_calls(case):
+    name, x, weight, arguments = case
+    x, weight = mg.randn(*x, requires_grad=True), mg.randn(*weight, requires_grad=True)
+    report = mg.explain(lambda: differentiated(mg, name, x, weight, arguments))
+    assert [kernel.kind for kernel in report.kernels].count("library") == 3
+
+
+@pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)
+def test_values_and_derivatives(case):
+    name, x, weight, arguments = case
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-3, 4, shape).astype(np.float32) for shape in (x, weight)]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    ours = [mg.tensor(a, requires_grad=True) for a in arrays]
+    expected = differentiated(torch, name, *theirs, arguments)
+    got = differentiated(mg, name, *ours, arguments)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_output_size_of_a_transposed_layer():
+    layer = mg.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+    x = mg.zeros(1, 2, 4, 4)
+    assert tuple(layer(x, output_size=(8, 7)).shape) == (1, 3, 8, 7)
+    assert tuple(layer(x, output_size=(1, 3, 7, 8)).shape) == (1, 3, 7, 8)
+    with pytest.raises(ValueError, match="output_size"):
+        layer(x, output_size=(9, 7))
+
+
+@pytest.mark.parametrize("arguments", [
+    {"output_padding": 2, "stride": 2}, {"padding": -1}, {"groups": 3}, {"stride": 0},
+    {"padding": 5},
+])  # fmt: skip
+def test_transposed_errors(arguments):
+    with pytest.raises(RuntimeError):
+        torch.conv_transpose1d(torch.zeros(1, 4, 5), torch.zeros(4, 2, 3), **arguments)
+    with pytest.raises(RuntimeError):
+        F.conv_transpose1d(mg.zeros(1, 4, 5), mg.zeros(4, 2, 3), **arguments)
