@@ -16,9 +16,9 @@ from ..ir.dtypes import DType, float32
 from ..ops import recurrent as turns
 from ..ops.creation import zeros as zero_tensor
 from ..ops.index import index_select
+from ..ops.joining import stack
 from ..ops.math import where
 from ..ops.shape import cat
-from ..ops.views import stack
 from ..tensor import Parameter, adopt
 from . import functional as F
 from . import init

@@ -68,7 +68,7 @@ class SpectralNorm(Module):
         self.n_power_iterations = n_power_iterations
         self.left_first = True
         if weight.ndim > 1:
-            from ...ops.creation import randn
+            from ...ops.draws import randn
 
             matrix = self.matrix(weight.detach())
             for name, extent in zip(("_u", "_v"), matrix.shape, strict=True):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ops.index import index_select
+from ...ops.joining import stack
 from ...ops.math import where
-from ...ops.views import stack
 from ...tensor import Tensor, adopt
 
 __all__ = [
