@@ -16,7 +16,16 @@ import torch.nn.functional as TF
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph.ops import activation, joining, moments, norm, reduce, shape, views
+from monograph.ops import (
+    activation,
+    batch_norm,
+    joining,
+    moments,
+    reduce,
+    shape,
+    softmax,
+    views,
+)
 from monograph.ops import math as ops
 from monograph.ops import matmul as products
 
@@ -172,7 +181,7 @@ _masked = np.array([[0.0, -INF, 1.0], [2.0, -INF, -INF]])
 for _name in ("softmax", "log_softmax"):
     record(
         _name,
-        getattr(activation, _name),
+        getattr(softmax, _name),
         getattr(torch, _name),
         along(call(_infinite, 1, order=0), call(_masked, 1, order=1 if "log" not in _name else 0)),
     )
@@ -902,7 +911,7 @@ record(
 )
 record(
     "batch_norm with given statistics",
-    lambda x, mean, var: norm.batch_norm_inference(x, mean, var),
+    lambda x, mean, var: batch_norm.batch_norm_inference(x, mean, var),
     lambda x, mean, var: TF.batch_norm(x, mean.detach(), var.detach()),
     [call(normal(2, 3, 4), normal(3), positive(3))],
     order=0,
