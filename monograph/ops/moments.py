@@ -160,8 +160,8 @@ def covariance(
     if aweights is not None:
         weights = aweights if fweights is None else fweights * aweights
     if weights is None:
-        total: Any = float(number)
-        freedom: Any = float(max(number - correction, 0))
+        total: Any = real(number)
+        freedom: Any = real(max(number - correction, 0))
         weighted = rows
     else:
         total = build.reduce("add", weights, (0,))

@@ -139,3 +139,12 @@ def test_nothing_to_recognise_leaves_the_graph_alone():
         outputs = [build.reduce("add", x * x, (1,)), x + 1.0]
         assert all(a is b for a, b in zip(recognise(outputs), outputs, strict=True))
         assert not any(isinstance(node, Contract) for node in ancestors(recognise(outputs)))
+
+
+def test_other_sizes_are_no_new_programs():
+    with mg.config.override(tier0_limit=0, disk_cache=False):
+        before = mg.stats().compilations
+        for n in (40, 64, 7, 100, 33):
+            x = array(n, 48)
+            close((x[:, :, None] * W[None]).sum(1), x.detach() @ W)
+        assert mg.stats().compilations - before <= 4  # two of either product
