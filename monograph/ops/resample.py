@@ -8,7 +8,7 @@ whether they read j. Both are gathers, and each is the other's derivative.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class Rule:
     aligned: bool = False
     factor: float | None = None  # the scale that the user gave
     smooth: bool = False  # against aliasing: taps as wide as the places that a result covers
+    bits: int = 0  # of the fractions that weights are rounded to; 0 for none
 
     @property
     def scale(self) -> float:
@@ -54,6 +55,37 @@ class Rule:
 
     def taps(self, i: Any, f: Any) -> tuple[Any, list[Any] | None]:
         """(base(i), weights of base, base + 1, …), for floats i; None for one weight of 1."""
+        base, weights = self._exact_taps(i, f)
+        if weights is None or not self.bits:
+            return base, weights
+        levels = 2.0**self.bits
+        joined = self._joined(base, weights, f)
+        rounded = [f.floor(f.abs(w) * levels + 0.5) / levels for w in joined]
+        return base, [f.select(w < 0, 0 - r, r) for w, r in zip(joined, rounded, strict=True)]
+
+    def _joined(self, base: Any, weights: list[Any], f: Any) -> list[Any]:
+        """Weights of taps that meet at the border as one weight, of the first of them."""
+        at = [f.minimum(f.maximum(base + t, 0.0), self.n - 1.0) for t in range(len(weights))]
+        result = []
+        for t, weight in enumerate(weights):
+            total = weight
+            for s in range(t + 1, len(weights)):
+                total = total + f.select(f.abs(at[s] - at[t]) < 0.5, weights[s], weight * 0)
+            if t:
+                total = f.select(f.abs(at[t] - at[t - 1]) < 0.5, weight * 0, total)
+            result.append(total)
+        return result
+
+    def in_fractions(self) -> Rule:
+        """The same with weights as PyTorch has them for bytes: 16-bit fractions."""
+        _, weights = self._exact_taps(np.arange(self.o, dtype=np.float64), _Arrays)
+        largest = max(float(np.max(w)) for w in weights or [np.ones(1)])
+        bits = 0
+        while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
+            bits += 1
+        return replace(self, bits=bits)
+
+    def _exact_taps(self, i: Any, f: Any) -> tuple[Any, list[Any] | None]:
         scale = i * 0 + self.scale
         if self.kind.startswith("nearest"):
             place = i if self.kind == "nearest" else i + 0.5
@@ -208,14 +240,18 @@ def _nearest(x: Any, dim: int, rule: Rule) -> Any:
 @operator(to=None, method=False, name="interpolate")
 def resampled(x: Tensor, rules: Any) -> Any:
     """x [N, C, …] resampled along its spatial axes."""
+    between = not rules[0].kind.startswith("nearest")
+    if between and not (x.dtype.is_floating_point or x.dtype.name == "uint8"):
+        raise TypeError(f"{rules[0].kind} resampling is for floats and uint8, got {x.dtype.name}")
     for k in reversed(range(len(rules))):
         rule = rules[k]
         if rule.kind.startswith("nearest"):
             x = x if rule.n == rule.o else _nearest(x, 2 + k, rule)
         elif x.dtype.is_floating_point:
             x = read_taps(x, 2 + k, rule)
-        else:  # whole numbers are rounded after each axis
-            x = _rounded(read_taps(build.cast(x, dtypes.float32), 2 + k, rule), x.dtype)
+        else:  # bytes are rounded after each axis
+            wide = build.cast(x, dtypes.float64)
+            x = _rounded(read_taps(wide, 2 + k, rule.in_fractions()), x.dtype)
     return x
 
 

@@ -43,6 +43,17 @@ def test_antialias(mode, aligned, size):
     )
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("size", [(3, 4), (20, 30)])
+def test_bytes(mode, smooth, size):
+    x = RNG.integers(0, 256, (2, 3, 10, 14)).astype(np.uint8)
+    arguments = {"size": size, "mode": mode, "antialias": smooth}
+    theirs = torch.nn.functional.interpolate(torch.tensor(x), **arguments)
+    ours = F.interpolate(mg.tensor(x), **arguments)
+    assert ours.tolist() == theirs.tolist()
+
+
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "area"])
 @pytest.mark.parametrize("n, o", [(1, 40), (40, 1), (37, 100), (100, 37), (7, 28), (28, 7)])
 def test_far_sizes(mode, n, o):
