@@ -114,10 +114,9 @@ class AveragedModel(Module):
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Compute the running statistics of all batch norms anew, in one pass over the data."""
-    from ..nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+    from ..nn.batch_norm import _BatchNorm
 
-    kinds = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
-    momenta = {m: m.momentum for m in model.modules() if isinstance(m, kinds)}
+    momenta = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not momenta:
         return
     was_training = model.training
