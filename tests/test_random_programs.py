@@ -1,6 +1,6 @@
-"""Random programs: however they are flushed and wherever they run, they mean what PyTorch means.
+"""Random programs in float64, where results must agree to nine digits.
 
-A program is a list of steps, each a number of an instruction and three numbers from which the
+Programs of all dtypes are in `random_programs/`. A program is a list of steps, each a number of an instruction and three numbers from which the
 instruction chooses operands and parameters to fit the shapes at hand; so every list is a program,
 and smaller lists are simpler ones. It runs lazily, with a flush after each operator, and by
 PyTorch; results and gradients must agree.
@@ -293,6 +293,7 @@ backends = pytest.mark.parametrize("backend", ["reference", "cpu"])
 relaxed = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
+@pytest.mark.long
 @backends
 @settings(max_examples=100, phases=[Phase.generate], **relaxed)
 @given(programs)
@@ -300,6 +301,7 @@ def test_programs(backend, program):
     agree(program, backend)
 
 
+@pytest.mark.long
 @settings(max_examples=50, phases=[Phase.generate], **relaxed)
 @given(programs)
 def test_programs_stay_within_their_buffers(program):

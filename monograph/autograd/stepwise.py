@@ -405,7 +405,44 @@ def gradients(
     inputs: Sequence[Tensor],
 ) -> list[Tensor | None]:  # fmt: skip
     """The gradients of the tensors named; None for those that the roots do not depend on."""
-    return gradients_of(roots, cotangents, retain, create, [t._value() for t in inputs])
+    current = [t._value() for t in inputs]
+    earlier = _earlier(roots, inputs)
+    values = [*current, *[value for _, value in earlier]]
+    found = gradients_of(roots, cotangents, retain, create, values)
+    recorder = record.recorder()
+    before, recorder.grad = recorder.grad, create
+    try:
+        for (n, _), part in zip(earlier, found[len(current) :], strict=True):
+            if part is not None:
+                found[n] = part if found[n] is None else found[n] + part  # type: ignore[operator]
+    finally:
+        recorder.grad = before
+    return found[: len(current)]
+
+
+def _earlier(roots: Sequence[Value], inputs: Sequence[Tensor]) -> list[tuple[int, Value]]:
+    """Values that leaves among the inputs had when they were used: (number of the input, value).
+
+    A leaf written to within no_grad has a new value, and the tape ends at the one of before.
+    """
+    numbers = {id(t): n for n, t in enumerate(inputs) if t._storage.version and t.is_leaf}
+    if not numbers:
+        return []
+    found: list[tuple[int, Value]] = []
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if value.tape is not None:
+            stack += [v for v in value.tape.inputs if v.__class__ is Value and v.requires_grad]
+            continue
+        leaf = value.leaf() if value.leaf is not None else None
+        if leaf is not None and id(leaf) in numbers and leaf._value() is not value:
+            found.append((numbers[id(leaf)], value))
+    return found
 
 
 def gradients_of(

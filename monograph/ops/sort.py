@@ -33,12 +33,18 @@ def ordered(x: Tensor, dim: int, descending: bool) -> Any:
     return back(take_last(rows, where)), back(where)
 
 
+ordered.operator.saves = {"x": ("order",)}  # the indices; not what was sorted
+
+
 @operator(to=None, method=False)
 def first_in_order(x: Tensor, k: int, dim: int, descending: bool) -> Any:
     """(values, indices) of the first k in the order along dim."""
     rows, back = to_last(x, dim)
     where = build.call("top_positions", rows, options=(k, descending))
     return back(take_last(rows, where)), back(where)
+
+
+first_in_order.operator.saves = {"x": ("order",)}
 
 
 @function(method=True)
