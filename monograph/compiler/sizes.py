@@ -22,7 +22,7 @@ from .recording import Entry, Recording
 
 Numbers = tuple[int, ...]
 # Attributes of these names are axes, which no program can leave open.
-AXES = ("dim", "dims", "dim0", "dim1", "axis", "axes", "start_dim", "end_dim")
+AXES = ("dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axes", "start_dim", "end_dim")
 
 
 class _Open:

@@ -277,8 +277,8 @@ def spaced(first: Tensor | Scalar, last: Tensor | Scalar, steps: int, dtype: DTy
     wide = dtype if dtype.is_smooth and not dtype.is_half else dtypes.float64
     ends = [build.as_node(v, wide if dtype.is_smooth else dtype) for v in (first, last)]
     a, b = (build.cast(v, wide) for v in ends)  # for integers, both are cut to integers first
-    if steps == 1:
-        return build.cast(build.broadcast_to(a, (1,)), dtype)
+    if steps < 2:  # not ==: where sizes vary, only an order is decided and checked
+        return build.cast(build.broadcast_to(a, (steps,)), dtype)
     count = build.coordinate((steps,), 0)
     step = (b - a) / (steps - 1)
     from_a = a + step * build.cast(count, wide)

@@ -52,9 +52,9 @@ def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
 
 
 @operator(to=None, method=False)
-def pad_axis(x: Tensor, k: int, before: int, after: int, mode: str) -> Any:
-    """x with places of its own before and after it along axis k."""
-    n = x.shape[k]
+def pad_axis(x: Tensor, dim: int, before: int, after: int, mode: str) -> Any:
+    """x with places of its own before and after it along an axis."""
+    k, n = dim, x.shape[dim]
     out = (*x.shape[:k], n + before + after, *x.shape[k + 1 :])
     where: list[Any] = list(coordinates(out))
     place = where[k] - before
@@ -71,9 +71,9 @@ def pad_axis(x: Tensor, k: int, before: int, after: int, mode: str) -> Any:
 
 
 @pad_axis.derivative
-def _(g: Any, y: Any, x: Any, k: int, before: int, after: int, mode: str) -> Any:
+def _(g: Any, y: Any, x: Any, dim: int, before: int, after: int, mode: str) -> Any:
     """Each place collects where it was copied to: three reads, where inverting would scatter."""
-    n = x.shape[k]
+    k, n = dim, x.shape[dim]
     here = axis(k, n)
 
     def read(rows: Any, place: Any, *guard: Condition) -> Any:

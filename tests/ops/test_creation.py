@@ -137,3 +137,13 @@ def test_fold_undoes_unfold():
         results.append([columns, images, x.grad])
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-5)
+
+
+def test_ranges_of_many_sizes():
+    """A program that serves many sizes must not serve one for which another is right."""
+    for steps in (7, 1, 9, 0, 2, 1, 5):
+        np.testing.assert_allclose(
+            mg.linspace(-1, 2, steps).numpy(), torch.linspace(-1, 2, steps).numpy(), atol=1e-6
+        )
+        assert mg.arange(steps).tolist() == list(range(steps))
+        assert mg.eye(steps).tolist() == torch.eye(steps).tolist()
