@@ -8,7 +8,7 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph.compiler.recording import Expansion
 from monograph.ir.node import Scatter, ancestors, interning
-from monograph.trace import kind, trace
+from monograph.tracing import kind, trace
 
 RNG = np.random.default_rng(0)
 
