@@ -160,9 +160,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:  # noqa: A
         raise TypeError(f"unravel_index: shape must hold integers, got {shape!r}") from None
     if min(sizes, default=0) < 0:
         raise ValueError(f"unravel_index: sizes must not be negative, got {list(sizes)}")
-    made, step = [], 1
+    made, step, places = [], 1, indices.to(dtypes.int64)
     for extent in reversed(sizes):
-        made.append(math.remainder(math.floor_divide(indices, step), extent))
+        made.append(math.remainder(math.floor_divide(places, step), extent))
         step *= extent
     return tuple(reversed(made))
 
