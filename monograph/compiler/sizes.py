@@ -22,6 +22,7 @@ from .recording import Entry, Recording
 
 Numbers = tuple[int, ...]
 # Attributes of these names are axes, which no program can leave open.
+LEAST = 2  # what a symbol stands for at least
 AXES = ("dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axes", "start_dim", "end_dim")
 
 
@@ -114,10 +115,8 @@ class Form:
 def form_of(samples: Sequence[Numbers], leading: int) -> Form:
     """The form that all of these numbers fit; symbols are hinted at the last of them."""
     columns = list(zip(*samples, strict=True))
-    fixed = [
-        len(set(column)) == 1 or (place < leading and column[-1] <= 1)
-        for place, column in enumerate(columns)
-    ]
+    # Definitions ask whether a number is 0 or 1, or negative, so these are never left open.
+    fixed = [len(set(column)) == 1 or column[-1] < LEAST for column in columns]
     first: dict[Column, int] = {}  # numbers that vary → where they stand
     for place, column in enumerate(columns):
         if not fixed[place]:
@@ -130,10 +129,9 @@ def form_of(samples: Sequence[Numbers], leading: int) -> Form:
     for column in order:
         related = _related(column, symbols)
         if related is None:
-            low = 2 if first[column] < leading or min(column) >= 2 else _least(column)
-            size = symbol(f"{prefix}.{len(symbols)}", column[-1], low)
-            related = size, ("symbol", first[column], low)
-            symbols.append(Symbol(size, column, first[column], low))
+            size = symbol(f"{prefix}.{len(symbols)}", column[-1], LEAST)
+            related = size, ("symbol", first[column], LEAST)
+            symbols.append(Symbol(size, column, first[column], LEAST))
         known[column] = related
     found = [
         (column[-1], column[-1]) if still else known[column]
@@ -154,10 +152,6 @@ class Symbol:
     column: Column
     place: int
     low: int
-
-
-def _least(column: Column) -> int:
-    return 0 if min(column) >= 0 else -(1 << 40)
 
 
 def _related(column: Column, symbols: Sequence[Symbol]) -> tuple[Size, Any] | None:
