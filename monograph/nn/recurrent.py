@@ -52,6 +52,7 @@ class RNNBase(Module):
 
     gates = 1  # how many gates a unit has
     states = 1  # how many tensors the state has
+    keeps_bias = False  # whether a turn does more with the states' bias than add it
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -222,7 +223,10 @@ class RNNBase(Module):
 
     def _run(self, x: Any, start: State, present: Any, layer: int, direction: int) -> Any:
         end = self._suffix(layer, direction)
-        gates = F.linear(x, *self._pair("ih", end))
+        weight, bias = self._pair("ih", end)
+        if bias is not None and not self.keeps_bias:
+            bias = bias + self._pair("hh", end)[1]  # its gradient is then one sum, not one a turn
+        gates = F.linear(x, weight, bias)
         turn = lambda g, state: self._turn(g, state, end)  # noqa: E731
         return _unrolled(turn, gates, start, present, direction == 1)
 
@@ -288,8 +292,8 @@ class RNN(RNNBase):
         self.nonlinearity = nonlinearity
 
     def _turn(self, gates: Any, state: State, end: str) -> State:
-        weight, bias = self._pair("hh", end)
-        return (turns.rnn_turn(gates, state[0], weight, bias, self.nonlinearity),)
+        weight, _ = self._pair("hh", end)
+        return (turns.rnn_turn(gates, state[0], weight, None, self.nonlinearity),)
 
 
 class LSTM(RNNBase):
@@ -305,9 +309,9 @@ class LSTM(RNNBase):
     states = 2
 
     def _turn(self, gates: Any, state: State, end: str) -> State:
-        weight, bias = self._pair("hh", end)
+        weight, _ = self._pair("hh", end)
         projection = getattr(self, f"weight_hr{end}") if self.proj_size else None
-        made: State = turns.lstm_turn(gates, *state, weight, bias, projection)
+        made: State = turns.lstm_turn(gates, *state, weight, None, projection)
         return made
 
 
@@ -320,6 +324,7 @@ class GRU(RNNBase):
     """
 
     gates = 3
+    keeps_bias = True  # the reset gate scales it
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _without_projection(kwargs)
