@@ -1,9 +1,9 @@
 """Random programs in float64, where results must agree to nine digits.
 
-Programs of all dtypes are in `random_programs/`. A program is a list of steps, each a number of an
-instruction and three numbers from which the instruction chooses operands and parameters to fit the
-shapes at hand; so every list is a program, and smaller lists are simpler ones. It runs lazily, with
-a flush after each operator, and by PyTorch; results and gradients must agree.
+Programs of all dtypes are in `random_programs/`. Here a program is a list of steps, each a number
+of an instruction and three numbers from which the instruction chooses operands and parameters to
+fit the shapes at hand; so every list is a program, and smaller lists are simpler ones. It runs
+lazily, with a flush after each operator, and by PyTorch; results and gradients must agree.
 """
 
 import math

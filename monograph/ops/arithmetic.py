@@ -138,8 +138,15 @@ def _compare(plain: Callable[..., Any]) -> Callable[..., Any]:
     return compare
 
 
+@operator(to=None, method=False)
+def overwrite(x: Tensor, source: Tensor) -> Any:
+    """The source. x stays on the tape, with a gradient of zeros."""
+    return source
+
+
 def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    return math.clone(expand(source.to(x.dtype), *x.shape))
+    new = expand(source.to(x.dtype), *x.shape)
+    return overwrite(x, new) if x.requires_grad else math.clone(new)
 
 
 def _reversed(plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -69,6 +69,13 @@ FOUND = {
         loss = (y + z).sum()
         loss.backward()
     """,
+    "copy keeps what was there on the tape": """
+        x = mg.tensor([1.5, -0.5], dtype=mg.float32).requires_grad_()
+        y = x * 2
+        y.copy_(mg.tensor([3.0]))
+        loss = y.sum()
+        loss.backward()
+    """,
     "a leaf written to after it was used": """
         x = mg.tensor([0.25, -1.0]).requires_grad_()
         y = x / 2
