@@ -382,13 +382,22 @@ def part(w):
 # --- writing in place ---
 
 
+def overlaps(x):
+    """Whether two elements may lie at one place."""
+    reach = 0
+    for stride, extent in sorted(zip(x.stride(), x.shape, strict=True)):
+        if extent > 1 and stride <= reach:
+            return True
+        reach += stride * max(extent - 1, 0)
+    return False
+
+
 def written(w, wanted=lambda x: True):
     """A tensor to write to; a leaf that needs gradients only within no_grad."""
 
     def may_be(x):
         # PyTorch warns of some writes to expanded tensors, and refuses others.
-        repeated = any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True))
-        return not repeated and not (x.is_leaf and x.requires_grad) and wanted(x)
+        return not overlaps(x) and not (x.is_leaf and x.requires_grad) and wanted(x)
 
     return w.pick(may_be)
 
