@@ -57,7 +57,7 @@ def saves(signature: Signature, needs: Needs) -> Reads:
     if found is None:
         stated = signature.operator.saves
         if callable(stated):
-            stated = stated(signature.inputs)
+            stated = stated(signature.inputs, signature.attributes)
         found = reads(signature, needs) if stated is None else _stated(signature, needs, stated)
         _saves[key] = found
     return found

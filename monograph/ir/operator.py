@@ -69,7 +69,8 @@ class Operator:
     smooth: bool = True  # derivatives pass through it
     widen: bool = True  # 16-bit floats are computed with in float32, and the results rounded
     # What PyTorch's derivative reads, where this one's reads something else: by the name of each
-    # input the names of the inputs it reads, and "result". May be a function of the inputs' kinds.
+    # input the names of the inputs it reads, and "result". May be a function of
+    # the inputs' kinds and the attributes.
     saves: Any = None
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:

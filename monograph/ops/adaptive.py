@@ -167,8 +167,14 @@ def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Any:
     return _mean(3, x, output_size)
 
 
+def _saved(kinds: Any, attributes: Any) -> Any:
+    """PyTorch takes a single window for a mean, which saves nothing."""
+    sizes = attributes[0] if isinstance(attributes[0], tuple) else (attributes[0],)
+    return {"x": ()} if all(size == 1 for size in sizes) else {"x": ("x",)}
+
+
 for _made in (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d):
-    _made.operator.saves = {"x": ("x",)}
+    _made.operator.saves = _saved
 
 
 @operator(to="nn.functional", method=False)

@@ -123,7 +123,7 @@ def true_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 
 
 # A number divided by a tensor is, in PyTorch, the number times a reciprocal that nobody sees.
-div.operator.saves = lambda kinds: (
+div.operator.saves = lambda kinds, _: (
     {"other": ("reciprocal",)}
     if isinstance(kinds[0], type)
     else {"x": ("other",), "other": ("x", "other")}
@@ -185,7 +185,7 @@ def pow(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     return _integer_pow(build.as_node(x, common), build.as_node(exponent, common))
 
 
-pow.operator.saves = lambda kinds: (
+pow.operator.saves = lambda kinds, _: (
     None
     if isinstance(kinds[0], type) or isinstance(kinds[1], type)
     else dict.fromkeys(("x", "exponent"), ("x", "exponent", "result"))

@@ -47,7 +47,7 @@ def test_the_definition_gives_the_same_derivative(module):
         module.softsign.operator.derivative = rule
         x = mg.tensor(X, requires_grad=True)
         # Another weight keeps the second recording from finding the program of the first.
-        weight = 3.0 if rule else mg.full((1,), 3.0, mg.float64)
+        weight = 3.0 if rule else mg.full((1,), 3.0, dtype=mg.float64)
         (module.softsign(x) * weight).sum().backward()
         gradients.append(x.grad.detach().numpy())
     np.testing.assert_allclose(*gradients, rtol=1e-12)

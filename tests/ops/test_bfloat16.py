@@ -166,7 +166,7 @@ def test_reading_and_writing(half):
     dtype = getattr(mg, half)
     x = mg.tensor([1.0, 2.5, -3.0], dtype=dtype)
     assert x.tolist() == [1.0, 2.5, -3.0] and x[1].item() == 2.5
-    assert repr(x) == f"tensor([ 1. ,  2.5, -3. ], dtype=monograph.{half})"
+    assert repr(x) == f"tensor([ 1.0000,  2.5000, -3.0000], dtype=monograph.{half})"
     x[0] = 7
     x += 1
     assert x.tolist() == [8.0, 3.5, -2.0] and x.dtype is dtype
