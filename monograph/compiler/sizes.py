@@ -21,9 +21,10 @@ from ..ir.operator import Operator
 from .recording import Entry, Recording
 
 Numbers = tuple[int, ...]
-# Attributes of these names are axes, which no program can leave open.
 LEAST = 2  # what a symbol stands for at least
-AXES = ("dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axes", "start_dim", "end_dim")
+# Attributes of these names are axes or numbers of classes: no program leaves them open.
+AXES = ("dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axes", "start_dim", "end_dim",
+        "num_classes")  # fmt: skip
 
 
 class _Open:
