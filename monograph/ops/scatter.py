@@ -253,7 +253,8 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scal
     if source.dtype.name != "bool":
         source = f.mul(source, build.as_node(alpha, source.dtype))
         return f.add(x, region.combine("add", source, x.shape))
-    met = region.combine("max", build.cast(source, int64), x.shape) > 0
+    counted = getattr(f, "and")(source, build.as_node(alpha, source.dtype))
+    met = region.combine("max", build.cast(counted, int64), x.shape) > 0
     return getattr(f, "or")(x, met)
 
 
