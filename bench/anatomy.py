@@ -13,7 +13,7 @@ from typing import Any
 
 from monograph import record
 from monograph.backends.cpu import library
-from monograph.compiler.plan import KernelStep
+from monograph.compiler.plan import CheckStep, HostStep, KernelStep
 from monograph.config import config
 from monograph.explain import report_of
 from monograph.runtime.executor import EXECUTOR
@@ -129,8 +129,13 @@ def described(executable: Any) -> list[Described]:
         raise RuntimeError("a program from disk does not say how it was made; set disk_cache off")
     labels = executable.native.program.labels
     found: list[Described] = []
-    for step, kernel in zip(made.plan.steps, report_of(made).kernels):
-        if isinstance(step, KernelStep):
+    kernels = iter(report_of(made).kernels)
+    for step in made.plan.steps:
+        if isinstance(step, CheckStep):  # reads one number; no kernel
+            found.append(Described("check", 8))
+            continue
+        kernel = next(kernels)
+        if isinstance(step, (KernelStep, HostStep)):
             found.append(Described(kernel.name, kernel.bytes))
             continue
         for part in library.prepare(step.kind, step.operands, step.options) or ():
