@@ -26,7 +26,6 @@ from . import (
     einsum,
     embedding,
     fills,
-    grid,
     grids,
     incomplete_gamma,
     index,

@@ -435,21 +435,6 @@ def global_norm(tensors: Tensors) -> Any:
     return root(whole)
 
 
-@operator
-def trace(x: Tensor) -> Any:
-    """The sum of a matrix's diagonal.
-
-    >>> import monograph as mg
-    >>> mg.trace(mg.tensor([[1, 2], [3, 4]])).item()
-    5
-    """
-    if x.ndim != 2:
-        raise ValueError(f"expected a matrix, but got a tensor of {x.ndim} dimensions")
-    length = min(x.shape)
-    place = axis(0, length)
-    return sum(build.reindex(x, (length,), (place, place)))
-
-
 @operator(to=None, method=False)
 def summed_to(x: Tensor, size: tuple[int, ...]) -> Any:
     """x with what was repeated to get from `size` to its shape added up."""

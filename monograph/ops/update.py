@@ -21,6 +21,13 @@ def _exact(function: str, *operands: Any) -> Any:
     return build.elementwise(function, *operands, dtype=float64)
 
 
+def _decayed(p: Any, g: Any, keep: Any, weight_decay: Any, decoupled: bool) -> tuple[Any, Any]:
+    """Parameter and gradient with the decay: in the parameter if it is decoupled."""
+    if decoupled:
+        return p * build.cast(keep, p.dtype), g
+    return p, g + p * weight_decay
+
+
 @operator(to=None, method=False, smooth=False)
 def sgd_update(
     parameters: Tensors, gradients: Tensors, buffers: Tensors, lr: Scalar, momentum: Scalar,
@@ -76,10 +83,7 @@ def adam_update(
     updated, first, second, third = [], [], [], []
     for n, p in enumerate(parameters):
         g = -gradients[n] if maximize else gradients[n]
-        if decoupled:
-            p = p * build.cast(keep, p.dtype)
-        else:
-            g = g + p * weight_decay
+        p, g = _decayed(p, g, keep, weight_decay, decoupled)
         mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
         first.append(mean)
         second.append(square)
@@ -138,10 +142,7 @@ def nadam_update(
     updated, first, second = [], [], []
     for n, p in enumerate(parameters):
         g = -gradients[n] if maximize else gradients[n]
-        if decoupled:
-            p = p * build.cast(keep, p.dtype)
-        else:
-            g = g + p * weight_decay
+        p, g = _decayed(p, g, keep, weight_decay, decoupled)
         mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
         first.append(mean)
         second.append(square)
@@ -172,10 +173,7 @@ def radam_update(
     updated, first, second = [], [], []
     for n, p in enumerate(parameters):
         g = -gradients[n] if maximize else gradients[n]
-        if decoupled:
-            p = p * build.cast(keep, p.dtype)
-        else:
-            g = g + p * weight_decay
+        p, g = _decayed(p, g, keep, weight_decay, decoupled)
         mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
         first.append(mean)
         second.append(square)

@@ -974,13 +974,3 @@ record(
         call(normal(4, 5), whole(0, 5, 4), reduction="none"),
     ],
 )
-
-# Operators that no record calls, and why.
-WITHOUT_RECORD = {
-    "root": "called within std and norm only, whose records reach it",
-    "uniform": "PyTorch draws other numbers; tests/ops/test_random.py checks the distribution",
-    "normal": "PyTorch draws other numbers; tests/ops/test_random.py checks the distribution",
-    "dropout": "PyTorch draws other numbers; tests/ops/test_random.py checks the distribution",
-    "sgd_update": "compared with PyTorch's optimiser in tests/optim",
-    "adam_update": "compared with PyTorch's optimiser in tests/optim",
-}
