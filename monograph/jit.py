@@ -56,7 +56,7 @@ class Trace:
         self.slots = list(recorder.slots)
         self.live = list(recorder.live_slots)
         self.results = recorder.results
-        self.lines = launches.lines_of(getattr(executable, "checks", ()), recorder.records)
+        self.lines = launches.lines_of(executable.checks, recorder.records)
 
 
 class Jitted:
@@ -169,6 +169,15 @@ def _obstacle(trace: Trace, result: Any, deposits: list[Any]) -> str | None:
 _UNSEEN: Any = object()
 
 
+class _Cell:
+    """Holds a value as a storage does: an argument, or a value that nothing else holds."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
 class Replay:
     """A traced call that can be launched again."""
 
@@ -178,18 +187,22 @@ class Replay:
         self.executable = trace.executable
         self.slots = trace.slots
         self.live = trace.live
-        self.watched = getattr(trace.executable, "watched", False)
+        self.watched = trace.executable.watched
         self.lines = trace.lines
         arguments = {id(value): n for n, value in enumerate(entry)}
-        self.arguments: list[tuple[int, int]] = []  # (leaf, argument)
-        self.captured: list[tuple[int, Storage]] = []  # (leaf, storage read at each call)
-        self.fixed: list[Value] = list(trace.leaves)
-        for n, value in enumerate(trace.leaves):
+        self.arguments: list[tuple[_Cell, int]] = []  # which argument a leaf is
+        self.captured: list[Storage] = []  # read at each call
+        self.cells: list[_Cell | Storage] = []  # where the value of each leaf is found
+        for value in trace.leaves:
             owner = value.owner() if value.owner is not None else None
             if id(value) in arguments:
-                self.arguments.append((n, arguments[id(value)]))
+                self.cells.append(cell := _Cell(value))
+                self.arguments.append((cell, arguments[id(value)]))
             elif owner is not None:
-                self.captured.append((n, owner))
+                self.cells.append(owner)
+                self.captured.append(owner)
+            else:
+                self.cells.append(_Cell(value))
         self.metas = [value.meta for value in trace.leaves]
         self.modules = [(m, m.training) for m in dict.fromkeys(modules)]
         self._note_results(trace, result, deposits)
@@ -208,7 +221,7 @@ class Replay:
         fresh |= {id(made._storage): None for _, made in deposits}
         self.states: list[tuple[int, Any]] = []  # results that replace a storage's value
         self.stays: list[Storage] = []  # storages whose memory is written over
-        held = {id(storage) for _, storage in self.captured}
+        held = {id(storage) for storage in self.captured}
         in_place: frozenset[int] = getattr(self.executable, "in_place", frozenset())
         for n, position in enumerate(self.executable.outputs):
             value = trace.results[position]
@@ -222,12 +235,9 @@ class Replay:
 
     def inputs(self, arguments: list[Tensor]) -> list[Value]:
         """The arguments and the present state, in the order of the program's leaves."""
-        values = self.fixed.copy()
-        for n, argument in self.arguments:
-            values[n] = arguments[argument]._value()
-        for n, storage in self.captured:
-            values[n] = storage.value
-        return values
+        for cell, n in self.arguments:
+            cell.value = arguments[n]._value()
+        return [cell.value for cell in self.cells]
 
     def changed(self, values: list[Value]) -> str | None:
         """What differs from when the call was traced, or None."""
@@ -273,11 +283,14 @@ class Replay:
                 value.replaces = None
                 launch.values.append(value)
                 launch.replaced.append((value, old))
-        for leaf, reference, meta, n in self.gradients:
-            value = _ready(meta, outcomes[n])
-            value.gradient_of = reference
-            leaf._grad = from_value(value)
-            launch.values.append(value)
+        values = launch.values
+        for leaf, reference, meta, n in self.gradients:  # as many as there are parameters
+            value = Value(meta)
+            value.data, value.block, value.address = outcomes[n]
+            value.ready, value.gradient_of = True, reference
+            leaf._grad = gradient = Tensor()
+            gradient._storage, gradient._view = Storage(value), None
+            values.append(value)
 
     def _hand_out(self, outcomes: list[Any], launch: launches.Replayed) -> Any:
         def give(t: Tensor) -> Tensor:
@@ -294,6 +307,9 @@ class Replay:
 def _ready(meta: Meta, outcome: Any) -> Value:
     """A known value of that shape and dtype."""
     value = Value(meta)
+    if isinstance(outcome, Value):  # the memory of a leaf
+        value.exposed = outcome.exposed
+        outcome = (outcome.data, outcome.block, outcome.address)
     value.data, value.block, value.address = outcome
     value.ready = True
     return value

@@ -68,12 +68,13 @@ class Raised(Failure):
 class Launch:
     """A launch in flight, and how to take it back."""
 
-    __slots__ = ("serial", "executable", "lines")
+    __slots__ = ("serial", "executable")
+    serial: int
+    executable: Any
 
-    def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
-        self.serial = 0
-        self.executable = executable
-        self.lines = lines  # one for each check
+    def lines(self) -> Sequence[Line]:
+        """Where the calls were recorded that the executable's checks are about, in their order."""
+        raise NotImplementedError
 
     def take_back(self, failure: Failure) -> None:
         """Make everything as it was before the launch."""
@@ -85,16 +86,20 @@ class Flushed(Launch):
 
     __slots__ = ("records", "results", "leaves", "writes", "replaced")
 
-    def __init__(self, recorder: Any, executable: Any, writes: Sequence[tuple[int, int]]) -> None:
-        checks = getattr(executable, "checks", ())
-        super().__init__(executable, lines_of(checks, recorder.records))
+    def __init__(
+        self, recorder: Any, executable: Any, writes: Sequence[tuple[int, int]],
+        replaced: list[tuple[Value, Value]],
+    ) -> None:  # fmt: skip
+        self.executable = executable
         self.records = recorder.records
         self.results: list[Value] = recorder.results
         self.leaves: list[Value] = recorder.leaves
         self.writes = writes
-        outputs = executable.outputs
-        own = [self.results[outputs[n]] for n in getattr(executable, "own", range(len(outputs)))]
-        self.replaced = [(value, value.replaces) for value in own if value.replaces is not None]
+        self.replaced = replaced
+
+    def lines(self) -> Sequence[Line]:
+        """Where the records of the checks were recorded."""
+        return lines_of(self.executable.checks, self.records)
 
     def take_back(self, failure: Failure) -> None:
         """Results are promises again; leaves that were written over hold their memory again."""
@@ -103,7 +108,6 @@ class Flushed(Launch):
             if not old.ready and new.ready:  # the program was to write over it, and did not
                 old.data, old.block, old.address = new.data, new.block, new.address
                 old.ready = True
-            self.replaced.append((new, old))
         makers = [r for r in self.records for _ in r.signature.outputs]
         for position in self.executable.outputs:
             forget(self.results[position], failure, makers[position])
@@ -113,13 +117,17 @@ class Flushed(Launch):
 class Replayed(Launch):
     """The launch of a replay: its results have no record, and stay unknown."""
 
-    __slots__ = ("values", "replaced")
+    __slots__ = ("_lines", "values", "replaced")
 
     def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
         self.executable = executable
-        self.lines = lines
+        self._lines = lines
         self.values: list[Value] = []  # results, apart from those in a leaf's memory
         self.replaced: list[tuple[Value, Value]] = []
+
+    def lines(self) -> Sequence[Line]:
+        """Where the calls were recorded when they were traced."""
+        return self._lines
 
     def take_back(self, failure: Failure) -> None:
         """Results cannot be read; storages hold what they held."""
@@ -221,10 +229,10 @@ def _failure(launch: Launch | None, owner: status.Owner) -> Failure:
         assert problem is not None
         return Raised(problem)
     if launch is not None:
-        notes: Sequence[Note] = getattr(launch.executable, "checks", ())
+        notes: Sequence[Note] = launch.executable.checks
         if 0 < word <= len(notes):
             found, message = failed(notes, word - 1, detail)
-            where = line_of(*launch.lines[notes.index(found)])
+            where = line_of(*launch.lines()[notes.index(found)])
             return Failure(getattr(errors, found.error), f"{message}, recorded at {where}")
         describe = getattr(launch.executable, "describe", None)
         if describe is not None:

@@ -226,15 +226,9 @@ def use_default_dtype(dtype: DType) -> None:
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
-    if operator.view:
-        piece = _part(inputs[0], operator, attributes)
-        if piece is not None:
-            return piece
     outputs = call_values(operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
-    if operator.view:
-        return _wrap_view(outputs[0], inputs[0], operator, attributes)
     if len(outputs) == 1:
         result = _wrap(outputs[0])
     else:
@@ -247,6 +241,18 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
         if recorder.eager and recorder.owner.launches:
             wait()  # so that an error is raised by the call that made it
     return result
+
+
+def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
+    """`call` for an operator whose result shares the storage of its first input."""
+    base = inputs[0]
+    piece = _part(base, operator, attributes)
+    if piece is not None:
+        return piece
+    outputs = call_values(operator, inputs, attributes)
+    if outputs.__class__ is list:
+        return _wrap_view(outputs[0], base, operator, attributes)
+    return outputs[0]  # a node
 
 
 # Storages made in inference mode that are still alive: while there are any, calls look for them.
@@ -289,8 +295,12 @@ def call_values(
     for given in inputs:
         kind = given.__class__
         if isinstance(given, handle_class):
-            held = given._storage.value
-            value = held if given._view is None else given._value()
+            storage, view = given._storage, given._view
+            held = storage.value
+            if view is None:
+                value = held
+            else:
+                value = view.value if view.version == storage.version else given._value()
             if held.exposed:
                 value = _settled(given, value)
             key.append(value.meta)
@@ -381,14 +391,21 @@ def _is_ours(filename: str) -> bool:
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
-    epoch = recorder.epoch
+    epoch, leaves = recorder.epoch, recorder.leaves
     signature = record.signature
     part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
     for n, value in enumerate(record.inputs):
         if value.__class__ is Value:
-            if value.epoch != epoch:
+            if value.epoch == epoch:
+                part.append(value.position)
+            elif value.ready and value.part_of is None and recorder.outer is None:
+                leaves.append(value)  # `_enter`, without the call
+                value.epoch = epoch
+                value.position = place = -len(leaves)
+                part.append(place)
+            else:
                 _enter(recorder, value)
-            part.append(value.position)
+                part.append(value.position)
         elif value is None:
             part.append(None)
         elif isinstance(value, Live):
@@ -648,33 +665,38 @@ def flush(reason: str) -> None:
         executable = programs.find(key, wanted, writes)
         if executable is None:
             executable = programs.make(key, _form(recorder, wanted, writes), config.backend)
-        outputs = executable.run(recorder.leaves, recorder.slots)
+        outcomes = executable.run(recorder.leaves, recorder.slots)
     except BaseException:  # the compiler's, or the user pressed Ctrl-C
         _abandon(recorder)
         raise
-    owner, launch = recorder.owner, None
-    watched = getattr(executable, "watched", False)
-    if watched or owner.launches or owner.failure is not None:
-        launch = launches.Flushed(recorder, executable, writes)
-    results, leaves = recorder.results, recorder.leaves
-    for position, outcome in zip(executable.outputs, outputs, strict=True):
+    results = recorder.results
+    replaced: list[tuple[Value, Value]] = []  # results, and what their storages held
+    outcome: Any
+    for position, outcome in zip(executable.outputs, outcomes, strict=True):
         value = results[position]
-        value.data, value.block, value.address = outcome
+        if outcome.__class__ is Value:  # what was in the memory of that leaf is gone
+            value.data, value.block, value.address = outcome.data, outcome.block, outcome.address
+            value.exposed = outcome.exposed
+            outcome.ready = False
+            outcome.data = outcome.block = outcome.record = None
+        else:
+            value.data, value.block, value.address = outcome
         value.ready = True
         # A known result no longer needs its history, unless a derivative may.
         value.record = value.tape
-        value.replaces = None
-    for position, leaf in writes:
-        old, new = leaves[leaf], results[position]
-        new.exposed = old.exposed
-        if new.block is old.block and new.data is old.data:  # what was in this memory is gone
-            old.ready = False
-            old.data = old.block = old.record = None
+        before = value.replaces
+        if before is not None:
+            replaced.append((value, before))
+            value.replaces = None
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
-    recorder.reset()
-    if launch is not None:
+    owner = recorder.owner
+    if executable.watched or owner.launches or owner.failure is not None:
+        launch = launches.Flushed(recorder, executable, writes, replaced)
+        recorder.reset()
         launches.begin(owner, launch)
+    else:
+        recorder.reset()
 
 
 def flush_here(reason: str) -> None:
@@ -711,6 +733,7 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
     wanted: list[int] = []
     writes: list[tuple[int, int]] = []
     epoch = recorder.epoch
+    shared = recorder.shared
     for value in recorder.results:
         owner = value.owner
         if owner is None:
@@ -720,11 +743,11 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
             continue
         wanted.append(value.position)
         old = value.replaces
-        if old is None or id(old) in recorder.shared:
+        if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
+            continue
+        if shared and id(old) in shared:
             continue  # a part of the old contents is read: where, no plan knows
-        if value.tape is not None and not old.exposed:
-            continue  # a derivative of the new contents may need the old
-        if old.epoch == epoch and old.position < 0 and old.ready:
+        if value.tape is None or old.exposed:  # else a derivative of the new may need the old
             writes.append((value.position, -old.position - 1))
     return tuple(wanted), tuple(writes)
 

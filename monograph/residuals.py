@@ -8,6 +8,7 @@ pass follows.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from .compiler.recording import BACKWARD, placeholders
@@ -26,21 +27,21 @@ class Residuals:
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
-        self._keys: dict[int, Any] = {}  # epoch → key, of the latest flushes
+        self._latest: deque[tuple[int, Any]] = deque(maxlen=self.REMEMBERED)  # (epoch, key)
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
 
     def note(self, value: Value) -> None:
         """A result is recorded again for a backward pass."""
-        key = None if value.ready else self._keys.get(value.epoch)
-        if key is not None and value.position >= 0 and self._is_dear(value.tape.signature):
+        if value.ready or value.position < 0:
+            return
+        key = next((key for epoch, key in self._latest if epoch == value.epoch), None)
+        if key is not None and self._is_dear(value.tape.signature):
             self.wanted.setdefault(key, set()).add(value.position)
 
     def extend(self, epoch: int, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """The positions that a flush is to compute, with those a backward pass will ask for."""
-        self._keys[epoch] = key
-        if len(self._keys) > self.REMEMBERED:
-            del self._keys[next(iter(self._keys))]
-        kept = self.wanted.get(key)
+        self._latest.append((epoch, key))
+        kept = self.wanted.get(key) if self.wanted else None  # to hash a key takes a while
         return wanted if kept is None else tuple(sorted(kept.union(wanted)))
 
     def _is_dear(self, signature: Any) -> bool:

@@ -7,6 +7,7 @@ it. It owns no data and does no arithmetic: operators attach themselves as metho
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -152,6 +153,18 @@ class Tensor:
             if found is not None and found.offset == 0:
                 view.origin = (view.value.meta, found.strides, ())
         return view.origin
+
+    def _is_plain(self) -> bool:
+        """Whether it is plain at once that the elements lie as on a storage of their own."""
+        storage, view = self._storage, self._view
+        if storage.strides is not None:
+            return False
+        if view is None:
+            return True
+        origin = view.origin
+        if origin is None or origin[2] or view.version != storage.version:
+            return False
+        return origin[1] is None
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours: along each axis, or one."""
@@ -316,9 +329,7 @@ class Tensor:
         inputs: Any = None,
     ) -> None:
         """Add the derivative of this scalar to `.grad` of every leaf that it depends on."""
-        from .autograd.engine import backward
-
-        backward(
+        _autograd().backward(
             (self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs
         )
 
@@ -593,20 +604,38 @@ def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tenso
     return made
 
 
+@functools.cache
+def _autograd() -> Any:
+    """The module above this one; an import in a function costs half a microsecond each time."""
+    from .autograd import engine
+
+    return engine
+
+
 def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
     made = Tensor() if cls is Tensor else object.__new__(cls)
     made._storage = Storage(value)
+    made._view = None  # the class says so too, but is slower to ask
     return made
 
 
 def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
     made = object.__new__(Tensor)
     made._storage = storage = base._storage
-    meta, strides, steps = base._origin()
-    origin = (meta, strides, (*steps, (operator, attributes)))
-    before = None if base._view is None else base._view.links
-    made._view = View((before, operator, attributes), storage.version, value, origin)
+    view = base._view
+    origin: Origin | None = None if view is None else view.origin
+    if (
+        operator.name == "reshape"
+        and storage.strides is None
+        and (view is None or (origin is not None and origin[1] is None and not origin[2]))
+    ):  # of what lies as on a storage of its own, and so does the result
+        origin = (value.meta, None, ())
+    else:
+        meta, strides, steps = base._origin()
+        origin = (meta, strides, (*steps, (operator, attributes)))
+    links = (None if view is None else view.links, operator, attributes)
+    made._view = View(links, storage.version, value, origin)
     value.viewed = storage.value
     return made
 
@@ -623,7 +652,9 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     whole = storage.value
     if not whole.ready or whole.requires_grad or whole.exposed or storage.strides is not None:
         return None
-    if base.requires_grad or record.recorder().hold:  # a replay reads the storage of its day
+    if (
+        base._value().requires_grad or record.recorder().hold
+    ):  # a replay reads the storage of its day
         return None
     meta, strides, steps = base._origin()
     origin = (meta, strides, (*steps, (operator, attributes)))
@@ -633,10 +664,15 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
         return None  # the call says what is wrong, in its own words
     if found is None or not found.is_contiguous:
         return None
-    size = found.size
     value = Value(meta_of(found.shape, found.dtype))
-    line = whole.array().reshape(-1).view(found.dtype.numpy)
-    value.data = line[found.offset : found.offset + size].reshape(found.shape)
+    data, begin, size = whole.array(), found.offset, value.meta.size
+    if found.dtype is not whole.meta.dtype:
+        data = data.reshape(-1).view(found.dtype.numpy)
+    if begin == 0:
+        origin = (value.meta, None, ())
+    if size != data.size:
+        data = data.reshape(-1)[begin : begin + size]
+    value.data = data.reshape(found.shape)
     value.ready, value.part_of, value.viewed = True, whole, whole
     before = None if base._view is None else base._view.links
     made = object.__new__(Tensor)
@@ -683,7 +719,7 @@ def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
     before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
     try:
         for operator, attributes in chain:
-            seen = record.call(operator, (seen,), attributes)
+            seen = record.call_view(operator, (seen,), attributes)
     finally:
         recorder.grad = before
     return seen._view.value if seen._view is not None else seen._storage.value

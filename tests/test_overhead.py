@@ -53,6 +53,7 @@ def training_step(layers=3):
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch):
     monkeypatch.setattr(config, "tier0_limit", 0)
+    monkeypatch.setattr(config, "bounds_checks", False)
 
 
 def test_a_cached_step():

@@ -144,15 +144,15 @@ def _cotangents(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | 
         if cotangent is None:
             if not root.requires_grad:
                 raise errors.GradientError(_NO_GRAD.format(n))
-            if root.numel() != 1:
+            meta = root._value().meta
+            if meta.size != 1:
                 raise errors.GradientError(
-                    "grad can be implicitly created only for scalar outputs, this is "
-                    f"{root._value().meta}"
+                    f"grad can be implicitly created only for scalar outputs, this is {meta}"
                 )
-            if root.is_complex():
+            if meta.dtype.is_complex:
                 raise errors.GradientError(
-                    "grad can be implicitly created only for real outputs, this is "
-                    f"{root._value().meta}: pass the gradient, or differentiate a real function"
+                    f"grad can be implicitly created only for real outputs, this is {meta}: "
+                    "pass the gradient, or differentiate a real function"
                 )
             found.append(None)
             continue

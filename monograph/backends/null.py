@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import statistics
 from ..compiler.host import real_numbers
+from ..compiler.pipeline import Outcome
 from .cuda.compile import HOPPER, CompiledKernel, compile_kernel
 from .cuda.matmul import accepts
 from .cuda.program import CallList, make_calls
@@ -38,24 +39,26 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
 class NullExecutable:
     """A planned program with the text of all its kernels."""
 
+    checks = ()
+    watched = False
+
     def __init__(self, made: Any) -> None:
         self.compilation = made
         self.outputs: tuple[int, ...] = made.recording.wanted
         self.writes: tuple[tuple[int, int], ...] = made.recording.writes
         self.calls: CallList = make_calls(made)
 
-    def run(self, leaves: Sequence[Any], slots: Sequence[Any]) -> list[tuple[Any, Any, int]]:
+    def run(self, leaves: Sequence[Any], slots: Sequence[Any]) -> list[Outcome]:
         """Zeros, apart from results that take the place of a leaf: those are the leaf."""
         statistics.counters.launches += self.calls.launches
         replaced = dict(self.writes)
-        outcomes: list[tuple[Any, Any, int]] = []
+        outcomes: list[Outcome] = []
         for position, node in zip(self.outputs, self.compilation.graph, strict=True):
             leaf = replaced.get(position)
             if leaf is None:
                 outcomes.append((np.zeros(node.shape, node.dtype.numpy), None, 0))
             else:
-                old = leaves[leaf]
-                outcomes.append((old.data, old.block, old.address))
+                outcomes.append(leaves[leaf])
         return outcomes
 
     def compile(self, capability: int = HOPPER) -> dict[str, CompiledKernel]:

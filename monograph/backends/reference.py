@@ -40,11 +40,6 @@ class Interpreted:
     def watched(self) -> bool:
         return bool(self.checks)
 
-    @property
-    def own(self) -> list[int]:
-        over_leaves = {position for position, _ in self.writes}
-        return [n for n, position in enumerate(self.outputs) if position not in over_leaves]
-
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
         synchronize()
@@ -57,7 +52,7 @@ class Interpreted:
             place, old = self.outputs.index(position), leaves[leaf]
             if not owner.held:
                 np.copyto(arrays[leaf], results[place])
-            outcomes[place] = (old.data, old.block, old.address)  # whose contents are gone
+            outcomes[place] = old
         owner.words[status.DONE] = owner.serial
         return outcomes
 

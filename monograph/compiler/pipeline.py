@@ -38,17 +38,22 @@ from .schedule import finish
 from .segments import join
 from .simplify import simplify
 
-Outcome = tuple[np.ndarray | None, Any, int]  # array or None, block or None, address
+# Where a result lies: (array or None, block or None, address), or the leaf whose memory it has
+# taken.
+Outcome = tuple[np.ndarray | None, Any, int] | Value
 
 
 class Executable(Protocol):
-    """A program ready to run: `outputs` are the result positions that it produces."""
+    """A program ready to run: `outputs` are the result positions that it produces.
+
+    `checks` are the notes of what may be wrong with the data, `watched` says whether a launch may
+    fail at all.
+    """
 
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
-    # The executable of a backend whose module says CHECKS also has `checks`, the notes of what may
-    # be wrong with the data; `watched`, whether it may fail at all; and `own`, the numbers of the
-    # outputs with memory of their own.
+    checks: Sequence[Note] = ()
+    watched: bool = False
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 

@@ -175,16 +175,17 @@ def cross_entropy(
         raise OperandError(
             f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}"
         )
-    if target.is_floating_point():
+    if target.dtype.is_floating_point:
         return soft(input, target, weight, chosen, label_smoothing)  # type: ignore[no-any-return]
     if label_smoothing:
         return smoothed(  # type: ignore[no-any-return]
             input, target, weight, ignore_index, chosen, label_smoothing
         )
-    if weight is not None or input.numel() == 0 or input.ndim == 0:
+    axes = input.ndim
+    if weight is not None or axes == 0 or input.numel() == 0:
         logs = log_softmax(input, _class_axis(input))
         return picked(logs, target, weight, ignore_index, chosen)  # type: ignore[no-any-return]
-    if input.ndim == 2:
+    if axes == 2:
         losses = row_cross_entropy(input, target, ignore_index)
     else:
         rows, target_ = _rows(input, target)
@@ -193,7 +194,7 @@ def cross_entropy(
         losses = row_cross_entropy(rows, target_, ignore_index)
     if chosen == "mean":
         return mean_over_counted(losses, target, ignore_index)  # type: ignore[no-any-return]
-    if input.ndim != 2:
+    if axes != 2:
         losses = losses.reshape(*target.shape)
     return losses if chosen == "none" else losses.sum()  # type: ignore[no-any-return]
 

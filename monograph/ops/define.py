@@ -21,7 +21,7 @@ from types import CodeType, FunctionType
 from typing import Any, NewType
 
 from ..ir.operator import REQUIRED, Operator, Parameter
-from ..record import OPERATOR_FILE, call
+from ..record import OPERATOR_FILE, call, call_view
 from ..tensor import Tensor
 from .inplace import in_place, into, over
 
@@ -175,8 +175,8 @@ def _wrapper(definition: Callable[..., Any], made: Operator, public: bool, flag:
     code = _wrapper_code(_wrapper_source(list(made.parameters), public, flag))
     code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
     scope = {
-        "_call": call, "_operator": made, "_into": into, "_absent": ABSENT, "_over": over,
-        "__name__": __name__,
+        "_call": call_view if made.view else call, "_operator": made, "_into": into,
+        "_absent": ABSENT, "_over": over, "__name__": __name__,
     }  # fmt: skip
     function = FunctionType(code, scope, definition.__name__)
     positional = [p for p in made.parameters if not p.by_keyword]

@@ -40,19 +40,24 @@ def sizes_of(args: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
     """Integers given one by one, as one tuple or list, or by name."""
     if named is not None:
         args = (named,)
+    for given in args:
+        if given.__class__ is not int:
+            break
+    else:
+        return args
     first = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     return tuple([integer(a) for a in first])
 
 
 def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
-    """Whether x in that shape can share its storage."""
-    if not isinstance(x, Tensor):
-        return True  # a node: it has no storage
-    storage = x._storage
-    if (x._view is None and storage.strides is None) or x._geometry().is_contiguous:
+    """Whether x in that shape can share its storage; also if there is no such shape."""
+    if x._is_plain() or x._geometry().is_contiguous:
         return True
     meta, strides, steps = x._origin()
-    step = (reshape_to.operator, (resolve_shape(x.numel(), sizes),))
+    try:
+        step = (reshape_to.operator, (resolve_shape(x.numel(), sizes),))
+    except ValueError:
+        return True  # the call says what is wrong
     return geometry_of(meta, strides, (*steps, step)) is not None
 
 
@@ -65,11 +70,9 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     [[0, 1, 2], [3, 4, 5]]
     """
     wanted = sizes_of(sizes, shape)
-    try:
-        fits = _fits(input, wanted)
-    except ValueError:
-        fits = True  # the call says what is wrong
-    return reshape_to(input, wanted) if fits else reshape_copy(input, wanted)
+    if input._is_plain() or _fits(input, wanted):
+        return reshape_to(input, wanted)
+    return reshape_copy(input, wanted)
 
 
 @function(to=None, method=True)
@@ -87,11 +90,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = Non
     if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
         return _reinterpreted(input, sizes[0] if dtype is None else dtype)
     wanted = sizes_of(sizes, size)
-    try:
-        fits = _fits(input, wanted)
-    except ValueError:
-        fits = True
-    if not fits:
+    if not _fits(input, wanted):
         raise errors.OperandError(
             f"view size {list(wanted)} is not compatible with the tensor's size "
             f"{list(input.shape)} and stride {list(input.stride())}: at least one axis spans two "

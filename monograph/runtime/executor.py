@@ -241,7 +241,8 @@ class Executor:
     def frame(self, program: Program) -> Frame:
         """A frame of the program that is free to be filled; waits if all are in flight."""
         frame = program.take_frame()
-        self.wait(frame.ticket)
+        if self._native is not None and frame.ticket > self._native.completed.value:
+            self.wait(frame.ticket)
         return frame
 
     def submit(self, frame: Frame, keep: object = None) -> int:
@@ -251,8 +252,10 @@ class Executor:
         """
         with self._lock:
             loop = self._native or self._start()
-            self._make_room(loop)
-            ticket = frame.ticket = loop.submitted.value + 1
+            submitted = loop.submitted.value
+            if submitted - loop.completed.value >= QUEUE:  # the queue is full
+                self.wait(submitted - QUEUE + 1)
+            ticket = frame.ticket = submitted + 1
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.
             self._in_flight.append((ticket, frame, keep))
             run = loop.run_here if self._serial else loop.submit
@@ -289,11 +292,6 @@ class Executor:
             loop.start_thread()
         self._native = loop
         return loop
-
-    def _make_room(self, loop: _Native) -> None:
-        """Wait while the queue is full."""
-        if loop.submitted.value - loop.completed.value >= QUEUE:
-            self.wait(loop.submitted.value - QUEUE + 1)
 
     def _retire(self, completed: int) -> None:
         """Forget launches that have completed, and note those whose data was wrong."""

@@ -134,15 +134,21 @@ class Pool:
 
     def allocate(self, nbytes: int) -> Block:
         """Lend a block of at least `nbytes`; its content is whatever was there before."""
-        size = class_bytes(nbytes)
-        idle = self._idle.get(size)
-        if idle is None:
-            idle = self._idle.setdefault(size, [])
+        idle = self.idle(nbytes)
         try:
             address = idle.pop()
         except IndexError:
-            address = self._create(size)
+            address = self.create(nbytes)
         return Block(address, nbytes, idle)
+
+    def idle(self, nbytes: int) -> list[int]:
+        """Addresses of the idle blocks that serve `nbytes`: always the same list.
+
+        Who allocates the same sizes again and again takes from it what `allocate` would.
+        """
+        size = class_bytes(nbytes)
+        found = self._idle.get(size)
+        return self._idle.setdefault(size, []) if found is None else found
 
     def trim(self) -> int:
         """Give idle mapped blocks back to the system; returns the number of bytes given back."""
@@ -162,8 +168,9 @@ class Pool:
             freed += size
         return freed
 
-    def _create(self, size: int) -> int:
+    def create(self, nbytes: int) -> int:
         """The address of a block that never existed before."""
+        size = class_bytes(nbytes)
         with self._lock:
             address = self._map(size) if size > MAPPED_BYTES else self._cut(size)
             self._blocks[size] = self._blocks.get(size, 0) + 1

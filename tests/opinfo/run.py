@@ -26,7 +26,8 @@ from .convert import Ours, Unconvertible, dtype_name, has_dtype, theirs
 from .samples import samples as samples_of
 from .samples import seed, text
 
-SECONDS = 60.0  # for one sample; the machine may be busy
+# For one sample; the machine may be busy, and kernels that check their bounds compile slowly.
+SECONDS = 240.0 if mg.config.bounds_checks else 60.0
 
 DTYPES = (
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,

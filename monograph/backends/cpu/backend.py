@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from threading import Lock
 from typing import Any
 
@@ -23,6 +24,7 @@ from ...ir.extent import Extent, Values
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
+from ...runtime.memory import Block
 from ...runtime.waiting import on_synchronize
 from ...storage import Value
 from . import library
@@ -74,9 +76,11 @@ class CpuExecutable:
             if n in self._place and self._place[n] not in self._in_place
         }  # fmt: skip
 
-        self._leaf_of = [self._in_place.get(place) for place in range(len(nonempty))]
+        # From the addresses of leaves and a zero to those of results; new ones have the zero.
+        leaf_of = [self._in_place.get(place, -1) for place in range(len(nonempty))]
+        self._addresses = itemgetter(*leaf_of, -1, -1)  # two at least: it returns a tuple then
         self._fresh = [
-            (place, nbytes) for place, nbytes in enumerate(native_program.sizes)
+            (place, nbytes, pool.idle(nbytes)) for place, nbytes in enumerate(native_program.sizes)
             if place not in self._in_place
         ]  # fmt: skip
         # Where each result is found after a launch: in a leaf's memory, or in a new block.
@@ -85,7 +89,6 @@ class CpuExecutable:
         self._new = [(n, k) for n, k in places if k not in self._in_place and n not in self._copied]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, _ in self._stay)
-        self.own = [n for n in range(len(self.outputs)) if n not in self.in_place]
 
     def describe(self, word: int, instruction: int) -> str:
         """What a status word says that no check has set."""
@@ -97,11 +100,16 @@ class CpuExecutable:
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
         addresses = [value.address or value.locate() for value in leaves]
-        results = [0 if leaf is None else addresses[leaf] for leaf in self._leaf_of]
+        results = [*self._addresses((*addresses, 0))]
+        del results[-2:]
         blocks: list[Any] = [None] * len(results)
-        for place, nbytes in self._fresh:
-            blocks[place] = block = pool.allocate(nbytes)
-            results[place] = block.address
+        for place, nbytes, idle in self._fresh:  # `pool.allocate`, without the calls
+            try:
+                address = idle.pop()
+            except IndexError:
+                address = pool.create(nbytes)
+            blocks[place] = Block(address, nbytes, idle)
+            results[place] = address
         # The memory itself is held until the launch is over, not the values: they may move on.
         held = [value.data if value.block is None else value.block for value in leaves]
         self.native.launch(addresses, slots, results, (held, blocks))
@@ -115,8 +123,7 @@ class CpuExecutable:
     ) -> list[Outcome]:
         outcomes: list[Any] = [None] * len(self._metas)
         for n, leaf in self._stay:
-            old = leaves[leaf]
-            outcomes[n] = (old.data, old.block, old.address)
+            outcomes[n] = leaves[leaf]
         for n, place in self._new:
             outcomes[n] = (None, blocks[place], results[place])
         for n, leaf in self._copied.items():
@@ -135,7 +142,7 @@ class CpuExecutable:
         EXECUTOR.synchronize()
         if not status.current().held:
             np.copyto(old.array(), block.numpy(dtype.numpy, shape))
-        return old.data, old.block, old.address
+        return old
 
 
 def build(made: Compilation) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from ... import statistics
 from ...codegen.triton import TritonKernel, Tuning
 from ...compiler.host import real_numbers
+from ...compiler.pipeline import Outcome
 from ...compiler.plan import LibraryStep, Ref
 from ...runtime.waiting import on_synchronize
 from . import matmul
@@ -111,6 +112,9 @@ class Bound:
 class CudaExecutable:
     """A program on the device; `run` returns as soon as it is enqueued."""
 
+    checks = ()
+    watched = False
+
     def __init__(self, made: Any, on: Runtime, tuning: Tuning | None = None) -> None:
         recording = made.recording
         self.compilation = made
@@ -132,7 +136,7 @@ class CudaExecutable:
             for function in (text, *text.combine):
                 on.compile(function, on.device.capability)
 
-    def run(self, leaves: Sequence[Any], slots: Sequence[Any]) -> list[tuple[Any, Any, int]]:
+    def run(self, leaves: Sequence[Any], slots: Sequence[Any]) -> list[Outcome]:
         """Enqueue the program; the results are device blocks."""
         pool, in_place = self.runtime.pool, self.calls.plan.in_place
         given = [pool.block_of(value) for value in leaves]
@@ -151,10 +155,8 @@ class CudaExecutable:
             pool.forget(leaves[leaf])
         return self._outcomes(leaves, results)
 
-    def _outcomes(
-        self, leaves: Sequence[Any], results: Sequence[DeviceBlock]
-    ) -> list[tuple[Any, Any, int]]:
-        outcomes: list[tuple[Any, Any, int]] = []
+    def _outcomes(self, leaves: Sequence[Any], results: Sequence[DeviceBlock]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
         for n, (shape, dtype) in enumerate(self._metas):
             if n not in self._place:
                 outcomes.append((np.empty(shape, dtype.numpy), None, 0))
@@ -164,7 +166,9 @@ class CudaExecutable:
             if leaf is not None and leaves[leaf].exposed:
                 shared = leaves[leaf]  # the user holds this array and must see the change
                 np.copyto(shared.array(), block.numpy(dtype.numpy, shape))
-                outcomes.append((shared.data, shared.block, shared.address))
+                outcomes.append(shared)
+            elif leaf is not None and leaves[leaf].block is block:
+                outcomes.append(leaves[leaf])
             else:
                 outcomes.append((None, block, 0))
         return outcomes
