@@ -32,7 +32,7 @@ def _call(function: Function, operands: Any) -> Any:
 
 def _kinds(given: Any) -> Any:
     leaves, structure = tree.flatten(given)
-    return structure, [leaf._value().meta for leaf in leaves]
+    return structure, [leaf._value().meta.plain for leaf in leaves]
 
 
 def _check_same(what: str, before: Any, after: Any) -> None:

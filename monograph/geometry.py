@@ -8,15 +8,29 @@ coefficients are the strides. Where it is not, the result cannot be a view: `vie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from .ir import build, index
 from .ir.dtypes import DType
-from .ir.node import Node, Reindex, Shape, axis, interning
-from .storage import Meta
+from .ir.node import (
+    Buffer,
+    Const,
+    Map,
+    Node,
+    Random,
+    Reindex,
+    Shape,
+    Slot,
+    ancestors,
+    axis,
+    interning,
+)
+from .ir.operator import Operator
+from .storage import Meta, laid_out, meta_of, together
+from .strides import channels_last, contiguous, dense_like, follow, suggest_channels_last
 
 
 @dataclass(frozen=True)
@@ -42,22 +56,13 @@ class Geometry:
     @cached_property
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in the order of the last axis first."""
-        return self.size < 2 or self._follows(range(len(self.shape)))
+        return self.size < 2 or follow(range(len(self.shape)), self.shape, self.strides)
 
     @cached_property
     def is_channels_last(self) -> bool:
         """Whether they do with axis 1 innermost, as images with their channels last."""
         rank = len(self.shape)
-        return rank in (4, 5) and self._follows((0, *range(2, rank), 1))
-
-    def _follows(self, order: Any) -> bool:
-        expected = 1
-        for k in reversed(order):
-            if self.shape[k] != 1:
-                if self.strides[k] != expected:
-                    return False
-                expected *= self.shape[k]
-        return True
+        return rank in (4, 5) and follow((0, *range(2, rank), 1), self.shape, self.strides)
 
     @cached_property
     def overlaps(self) -> bool:
@@ -70,16 +75,6 @@ class Geometry:
                 return True
             reach += stride * (extent - 1)
         return False
-
-
-def contiguous(shape: Shape) -> tuple[int, ...]:
-    """The strides of a tensor on a storage of its own."""
-    strides = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))
 
 
 _known: dict[tuple[Any, ...], Geometry | None] = {}
@@ -190,3 +185,62 @@ def _with_units(shape: Shape, strides: list[int]) -> tuple[int, ...]:
             last = k == len(shape) - 1
             result[k] = 1 if last else max(shape[k + 1], 1) * result[k + 1]
     return tuple(result)
+
+
+# --- how results lie ------------------------------------------------------------------------------
+
+
+def kinds_of(
+    operator: Operator, attributes: tuple[Any, ...], inputs: Sequence[Any], outputs: Sequence[Node]
+) -> tuple[Meta, ...]:
+    """The kinds of an operator's results: views lie where they do, elementwise results as operands.
+
+    Decided once per signature, since the kinds of inputs hold their strides.
+    """
+    plain = tuple([meta_of(node.shape, node.dtype) for node in outputs])
+    given = [kind for kind in inputs if isinstance(kind, Meta)]
+    if operator.view:
+        seen = geometry_of(given[0].plain, given[0].strides, ((operator, attributes),))
+        return plain if seen is None else (laid_out(plain[0], seen.strides),)
+    if all(kind.strides is None for kind in given) or operator.lies == "contiguous":
+        return plain
+    if operator.lies == "images":
+        first = given[:2]  # images and, of a convolution, its weight
+        if any(suggest_channels_last(k.shape, k.strides or contiguous(k.shape)) for k in first):
+            return tuple([_as_images(kind) for kind in plain])
+        return plain
+    if operator.lies == "operand":
+        return tuple([_as_operand(kind, given[0]) for kind in plain])
+    return tuple([together(p, given) if _is_elementwise(y) else p for p, y in zip(plain, outputs)])
+
+
+def _as_operand(kind: Meta, operand: Meta) -> Meta:
+    """The axes in the order of the operand's; sizes may differ."""
+    if operand.strides is None or len(kind.shape) != len(operand.shape):
+        return kind
+    return laid_out(kind, dense_like(kind.shape, [(kind.shape, operand.strides)]))
+
+
+def _as_images(kind: Meta) -> Meta:
+    return laid_out(kind, channels_last(kind.shape)) if len(kind.shape) in (4, 5) else kind
+
+
+def _is_elementwise(result: Node) -> bool:
+    """Whether each element is made of the elements at its place, operands being broadcast."""
+    return all(
+        isinstance(node, (Map, Buffer, Const, Slot, Random))
+        or (isinstance(node, Reindex) and _is_broadcast(node))
+        for node in ancestors([result])
+    )
+
+
+def _is_broadcast(node: Reindex) -> bool:
+    source = node.inputs[0]
+    lead = len(node.shape) - len(source.shape)
+    if node.guard or len(node.inputs) > 1 or lead < 0:
+        return False
+    for k, place in enumerate(node.index):
+        repeated = source.shape[k] == 1 and place == index.ZERO
+        if not repeated and place != index.wrap(axis(lead + k, node.shape[lead + k])):
+            return False
+    return True

@@ -102,16 +102,3 @@ def order_of(form: memory_format | None, rank: int) -> tuple[int, ...] | None:
     if rank != wanted:
         raise RuntimeError(f"{form!r} is for tensors of {wanted} dimensions, this one has {rank}")
     return (0, *range(2, rank), 1)
-
-
-def strides_in(order: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a dense tensor whose axes lie in that order, outermost first.
-
-    >>> strides_in((0, 2, 1), (2, 3, 4))
-    (12, 1, 3)
-    """
-    strides, step = [0] * len(shape), 1
-    for k in reversed(order):
-        strides[k] = step
-        step *= max(shape[k], 1)
-    return tuple(strides)

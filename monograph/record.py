@@ -23,6 +23,7 @@ import numpy as np
 from . import errors, launches, statistics
 from .compiler import recording as rec_form
 from .config import config
+from .geometry import kinds_of
 from .ir import dtypes
 from .ir.dtypes import DType
 from .ir.node import Node, interning
@@ -31,7 +32,7 @@ from .programs import Programs
 from .residuals import Residuals
 from .runtime import status
 from .runtime.waiting import synchronize
-from .storage import InferenceStorage, Meta, Storage, Value, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
@@ -602,7 +603,7 @@ def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[An
             outputs = operator.expand(nodes, attributes)
         except (ValueError, TypeError, IndexError) as problem:
             raise _operand_error(operator, kinds, problem) from None
-    metas = tuple([meta_of(node.shape, node.dtype) for node in outputs])
+        metas = kinds_of(operator, attributes, kinds, outputs)
     signature = Signature(next(_numbers), operator, attributes, kinds, metas)
     _signatures[tuple(key)] = signature
     return signature
@@ -632,7 +633,8 @@ def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
     key = (BACKWARD, roots, *metas)
     found = _signatures.get(key)
     if found is None:
-        found = Signature(next(_numbers), BACKWARD, (roots,), metas, metas[2 * roots :])
+        own = tuple([meta.own for meta in metas[2 * roots :]])
+        found = Signature(next(_numbers), BACKWARD, (roots,), metas, own)
         _signatures[key] = found
     return found
 

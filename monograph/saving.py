@@ -23,6 +23,7 @@ import numpy as np
 from . import errors
 from .ir import dtypes
 from .ir.dtypes import DType
+from .ops.views import storage_line
 from .tensor import Parameter, Size, Tensor, adopt
 
 _ENTRY = "monograph"  # the key in the header's metadata
@@ -148,11 +149,13 @@ class _Writer:
                 name += "'"
             whole = object.__new__(Tensor)
             whole._storage = storage
+            if storage.strides is not None:  # in the order in which it is said to lie
+                whole = storage_line(whole.detach())
             self.arrays[name] = (whole.dtype, np.array(whole._array(), order="C", copy=None))
             self.places[id(storage)] = name
             self.held.append(storage)
         made: dict[str, Any] = {"tensor": name}
-        if tensor._view is not None:
+        if tensor._view is not None or storage.strides is not None:
             seen = tensor._geometry()
             made["view"] = [list(seen.shape), list(seen.strides), seen.offset]
         if tensor.requires_grad and tensor.is_leaf:
@@ -292,13 +295,10 @@ class _Reader:
         base = self.bases[name]
         if "view" in entry:
             shape, strides, offset = entry["view"]
-            made: Tensor = base.as_strided(tuple(shape), tuple(strides), offset)
-        elif entry.get("parameter"):
-            made = object.__new__(Parameter)
-            made._storage = base._storage
-        elif name in self.used or entry.get("requires_grad"):
-            made = object.__new__(Tensor)
-            made._storage = base._storage
+            base = base.as_strided(tuple(shape), tuple(strides), offset)
+        if entry.get("parameter") or name in self.used or entry.get("requires_grad"):
+            made: Tensor = object.__new__(Parameter if entry.get("parameter") else Tensor)
+            made._storage, made._view = base._storage, base._view
         else:
             made = base
         self.used.add(name)

@@ -7,6 +7,7 @@ with every write. Writing in place never changes a Value: it gives the storage a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
@@ -14,16 +15,25 @@ import numpy as np
 
 from .ir.dtypes import DType
 from .ir.node import Shape
+from .strides import are_contiguous, contiguous, dense_like
 
 
 class Meta:
-    """Shape and dtype of a value. One object per combination, so that comparing is `is`."""
+    """Shape, dtype and strides of a value. One object per combination: comparing is `is`.
 
-    __slots__ = ("shape", "dtype", "size", "smooth")
+    `strides` are as users see them, None where they are the contiguous ones: where an element lies
+    in memory they do not say. `plain` is the contiguous Meta of this shape and dtype, `own` the one
+    of a tensor that lies like this one on a storage of its own: without gaps.
+    """
+
+    __slots__ = ("shape", "dtype", "size", "smooth", "strides", "plain", "own")
     shape: Shape
     dtype: DType
     size: int
     smooth: bool  # whether derivatives can be asked for
+    strides: tuple[int, ...] | None
+    plain: Meta
+    own: Meta
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
@@ -41,8 +51,35 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
         found.dtype = dtype
         found.smooth = dtype.is_smooth
         found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        found.strides, found.plain, found.own = None, found, found
         _metas[shape, dtype] = found
     return found
+
+
+_strided: dict[tuple[Meta, tuple[int, ...]], Meta] = {}
+
+
+def laid_out(plain: Meta, strides: tuple[int, ...]) -> Meta:
+    """The Meta of this shape and dtype whose elements lie with those strides."""
+    found = _strided.get((plain, strides))
+    if found is None:
+        shape = plain.shape
+        if are_contiguous(shape, strides):
+            found = plain
+        else:
+            found = Meta()
+            found.shape, found.dtype, found.size = shape, plain.dtype, plain.size
+            found.smooth, found.strides, found.plain = plain.smooth, strides, plain
+            dense = dense_like(shape, [(shape, strides)])
+            found.own = found if dense == strides else laid_out(plain, dense)
+        _strided[plain, strides] = found
+    return found
+
+
+def together(plain: Meta, operands: Sequence[Meta]) -> Meta:
+    """The Meta of an elementwise result of these operands."""
+    places = [(meta.shape, meta.strides or contiguous(meta.shape)) for meta in operands]
+    return laid_out(plain, dense_like(plain.shape, places))
 
 
 class Value:
@@ -112,21 +149,26 @@ class Value:
 class Storage:
     """The place that a tensor and its views share."""
 
-    __slots__ = ("value", "version", "strides", "reference", "__weakref__")
+    __slots__ = ("value", "version", "reference", "__weakref__")
     value: Value
     version: int
-    strides: tuple[int, ...] | None  # as users see them, where they are not the contiguous ones
     reference: ref[Storage]  # to this storage, for the values that it comes to hold
 
     def __init__(self, value: Value) -> None:
         self.value = value
         self.version = 0
-        self.strides = None
         self.reference = value.owner = ref(self)
+
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """As users see them, where they are not the contiguous ones."""
+        return self.value.meta.strides
 
     def write(self, value: Value) -> None:
         """Replace the contents: every tensor on this storage sees the new value."""
         old = self.value
+        if value.meta is not old.meta:  # the new contents lie where the old ones did
+            value.meta = laid_out(value.meta.plain, old.meta.strides or contiguous(old.meta.shape))
         value.replaces = old if old.ready else old.replaces
         value.owner = self.reference
         self.value = value

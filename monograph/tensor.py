@@ -16,12 +16,13 @@ from weakref import ref
 import numpy as np
 
 from . import display, errors, record, sharing
-from .geometry import Geometry, contiguous, geometry_of
+from .geometry import Geometry, geometry_of
 from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, device, strided
-from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value, concrete, laid_out, meta_of
+from .strides import contiguous
 
 Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
 STEPS = 2  # views of an origin, after which a later view becomes the origin
@@ -144,7 +145,8 @@ class Tensor:
         """Kind and strides that the geometry follows from, and the views from there."""
         storage, view = self._storage, self._view
         if view is None:
-            return storage.value.meta, storage.strides, ()
+            meta = storage.value.meta
+            return meta, meta.strides, ()
         if view.origin is None or view.version != storage.version:
             return storage.value.meta, storage.strides, view.chain()
         meta, strides, steps = view.origin
@@ -157,7 +159,7 @@ class Tensor:
     def _is_plain(self) -> bool:
         """Whether it is plain at once that the elements lie as on a storage of their own."""
         storage, view = self._storage, self._view
-        if storage.strides is not None:
+        if storage.value.meta.strides is not None:
             return False
         if view is None:
             return True
@@ -453,7 +455,9 @@ class Tensor:
         # Strides within the array, which lies in the order of the axes.
         found = geometry_of(self._storage.value.meta, None, self._view.chain())
         if found is None:  # of a storage whose axes are said to lie in another order
-            return self.clone()._array()  # type: ignore[no-any-return]
+            copy: np.ndarray = self.clone()._array().view()
+            copy.flags.writeable = False  # a write would not be seen
+            return copy
         line = base.reshape(-1).view(found.dtype.numpy)[found.offset :]
         steps = [s * line.itemsize for s in found.strides]
         return np.lib.stride_tricks.as_strided(line, found.shape, steps)
@@ -551,7 +555,8 @@ class Tensor:
         return made
 
     def __reduce__(self) -> Any:
-        return _restore, (type(self), self._array().copy(), self.requires_grad)
+        kind = self._value().meta.own
+        return _restore, (type(self), self._array().copy(), self.requires_grad, kind.strides)
 
 
 class Size(tuple[int, ...]):
@@ -575,25 +580,33 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         source = data if isinstance(data, Tensor) else tensor([] if data is None else data)
-        return _restore(cls, source._array().copy(), requires_grad)  # type: ignore[return-value]
+        strides = source._value().meta.own.strides
+        return _restore(cls, source._array().copy(), requires_grad, strides)  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
 
 
 def _alias(value: Value) -> Value:
-    twin = Value(value.meta, value.record, value.index, value.epoch, value.position)
+    twin = Value(value.meta.own, value.record, value.index, value.epoch, value.position)
     twin.ready, twin.data = value.ready, value.data
     twin.block, twin.address = value.block, value.address
     return twin
 
 
 def _copy_of(source: Tensor) -> Tensor:
-    return _restore(type(source), source._array().copy(), source.requires_grad and source.is_leaf)
+    wanted = source.requires_grad and source.is_leaf
+    return lies_like(_restore(type(source), source._array().copy(), wanted), source)
 
 
-def _restore(cls: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
-    made = from_value(concrete(array, meta_of(array.shape, dtypes.from_numpy(array.dtype))), cls)
+def _restore(
+    cls: type[Tensor],
+    array: np.ndarray,
+    requires_grad: bool,
+    strides: tuple[int, ...] | None = None,
+) -> Tensor:
+    kind = meta_of(array.shape, dtypes.from_numpy(array.dtype))
+    made = from_value(concrete(array, kind if strides is None else laid_out(kind, strides)), cls)
     recorder = record.recorder()
     if recorder.outer is not None:
         recorder.own[id(made._storage.value)] = made._storage.value
@@ -620,6 +633,19 @@ def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     return made
 
 
+def lay_out(made: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """Let a new tensor lie with these strides, of a dense order of its axes."""
+    value = made._storage.value
+    value.meta = laid_out(value.meta.plain, strides)
+    return made
+
+
+def lies_like(made: Tensor, other: Tensor) -> Tensor:
+    """Let a new tensor lie as another one of its shape does, without gaps."""
+    strides = other._value().meta.own.strides
+    return made if strides is None else lay_out(made, strides)
+
+
 def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
     made = object.__new__(Tensor)
     made._storage = storage = base._storage
@@ -627,7 +653,7 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
     origin: Origin | None = None if view is None else view.origin
     if (
         operator.name == "reshape"
-        and storage.strides is None
+        and storage.value.meta.strides is None
         and (view is None or (origin is not None and origin[1] is None and not origin[2]))
     ):  # of what lies as on a storage of its own, and so does the result
         origin = (value.meta, None, ())
@@ -650,7 +676,7 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
         return None
     storage = base._storage
     whole = storage.value
-    if not whole.ready or whole.requires_grad or whole.exposed or storage.strides is not None:
+    if not whole.ready or whole.requires_grad or whole.exposed or whole.meta.strides is not None:
         return None
     if (
         base._value().requires_grad or record.recorder().hold

@@ -20,9 +20,9 @@ PACKAGE = ROOT / "monograph"
 
 # From the bottom to the top. What is not named here belongs to the frontend, above them all.
 LAYERS = [
-    {"config", "errors", "statistics"},
+    {"config", "errors", "statistics", "strides"},
     {"ir"},
-    {"storage"},
+    {"storage", "geometry"},
     {"runtime"},
     {"codegen", "transform"},
     {"compiler"},

@@ -236,7 +236,7 @@ def _results(
             node.kinds.append(None)
             made.append(result)
             continue
-        node.kinds.append(result._value().meta)
+        node.kinds.append(result._value().meta.plain)
         if id(result) in dirty:
             made.append(_written(node, number, result))
             continue

@@ -68,6 +68,9 @@ class Operator:
     view: bool = False  # the result shares the first input's storage
     smooth: bool = True  # derivatives pass through it
     widen: bool = True  # 16-bit floats are computed with in float32, and the results rounded
+    # In which order the axes of results lie, for users: "" elementwise results as their operands;
+    # "contiguous"; "operand", as the first input; "images", channels last if they come so.
+    lies: str = ""
     # What PyTorch's derivative reads, where this one's reads something else: by the name of each
     # input the names of the inputs it reads, and "result". May be a function of
     # the inputs' kinds and the attributes.

@@ -210,6 +210,10 @@ def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = Fals
     return _largest(3, x, output_size, return_indices)
 
 
+for _made in (adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, adaptive_max_pool3d):
+    _made.operator.lies = "images"
+
+
 @function(name="adaptive_max_pool1d")
 def _adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
     """Adaptive max pooling with its indices."""

@@ -58,6 +58,7 @@ def _(g: Any, y: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
 
 
 batch_norm_training.operator.saves = {"*": ("x", "weight", "moments")}
+batch_norm_training.operator.lies = "images"
 
 
 @operator(to=None, method=False, smooth=False)
@@ -88,6 +89,9 @@ def batch_norm_inference(
     scale = 1.0 / f.sqrt(variance + eps)
     y = (x - per_channel(mean, x)) * per_channel(scale, x)
     return build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)
+
+
+batch_norm_inference.operator.lies = "images"
 
 
 def _move(running: Any, news: Any, momentum: Any) -> None:

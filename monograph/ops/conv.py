@@ -234,3 +234,4 @@ def conv_transpose3d(
 
 for _made in (conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d):
     _made.operator.saves = {"*": ("x", "weight")}
+    _made.operator.lies = "images"

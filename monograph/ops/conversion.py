@@ -8,7 +8,8 @@ from .. import placement
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..placement import contiguous_format, preserve_format
-from ..tensor import Tensor
+from ..strides import contiguous, in_order
+from ..tensor import Tensor, lay_out
 from . import math
 from .define import function
 
@@ -21,29 +22,13 @@ def converted(x: Tensor, dtype: DType) -> Tensor:
 # --- memory formats -----------------------------------------------------------------------------
 
 
-def _dense_order(x: Tensor) -> tuple[int, ...] | None:
-    """The order of the axes in memory, if the elements of x fill their memory without gaps."""
-    if x._view is None and x._storage.strides is None:
-        return None
-    found = x._geometry()
-    order = tuple(sorted(range(x.ndim), key=lambda k: (-found.strides[k], -found.shape[k])))
-    dense = placement.strides_in(order, found.shape)
-    if found.is_contiguous or any(
-        n > 1 and s != d for n, s, d in zip(found.shape, found.strides, dense, strict=True)
-    ):
-        return None
-    return order
-
-
-def _laid(made: Tensor, like: Tensor, form: Any) -> Tensor:
-    """A new tensor, made to lie as a memory format says, or as the tensor it comes from."""
+def laid(made: Tensor, form: Any) -> Tensor:
+    """A new tensor, made to lie as a memory format says; elementwise results lie as they should."""
     if form is None or form is preserve_format:
-        order = _dense_order(like)
-    else:
-        order = placement.order_of(form, made.ndim)
-    if order is not None:
-        made._storage.strides = placement.strides_in(order, tuple(made.shape))
-    return made
+        return made
+    order = placement.order_of(form, made.ndim)
+    shape = tuple(made.shape)
+    return lay_out(made, contiguous(shape) if order is None else in_order(order, shape))
 
 
 @function(name="clone", method=True)
@@ -54,7 +39,7 @@ def clone(input: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
     >>> mg.ones(2, 3, 4, 4).clone(memory_format=mg.channels_last).stride()
     (48, 1, 12, 3)
     """
-    return _laid(math.clone(input), input, memory_format)
+    return laid(math.clone(input), memory_format)
 
 
 clone.operator = math.clone.operator
@@ -67,7 +52,7 @@ def contiguous_tensor(input: Tensor, memory_format: Any = contiguous_format) -> 
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if input.is_contiguous(memory_format):
         return input
-    return _laid(math.clone(input), input, memory_format)
+    return laid(math.clone(input), memory_format)
 
 
 # --- dtype and device ---------------------------------------------------------------------------
@@ -106,7 +91,7 @@ def to(
     placement.require_here(device)
     kept = memory_format is preserve_format or x.is_contiguous(memory_format)
     if dtype is not None and dtype is not x.dtype:
-        return _laid(math.cast(x, dtype), x, memory_format)
+        return laid(math.cast(x, dtype), memory_format)
     return x if kept and not copy else clone(x, memory_format=memory_format)
 
 

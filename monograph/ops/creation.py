@@ -10,7 +10,8 @@ import numpy as np
 from .. import errors, placement
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
-from ..tensor import Tensor, from_numpy, tensor
+from ..strides import in_order
+from ..tensor import Tensor, from_numpy, lay_out, lies_like, tensor
 from . import shape
 from .define import Scalar, function, operator
 from .inplace import into
@@ -28,7 +29,7 @@ def finished(
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
     order = placement.order_of(memory_format, made.ndim)
     if order is not None:
-        made._storage.strides = placement.strides_in(order, tuple(made.shape))
+        lay_out(made, in_order(order, tuple(made.shape)))
     if out is not None:
         made = into(out, made)
     return made.requires_grad_() if requires_grad else made
@@ -119,7 +120,7 @@ def empty_permuted(
         raise errors.OperandError(
             f"the physical layout {list(order)} is no permutation of {len(sizes)} axes"
         )
-    return empty_strided(sizes, placement.strides_in(order, sizes), dtype=dtype, **options)
+    return empty_strided(sizes, in_order(order, sizes), dtype=dtype, **options)
 
 
 # --- like another tensor ------------------------------------------------------------------------
@@ -137,7 +138,8 @@ def full_like(
     """
     if options.get("memory_format") is placement.preserve_format:
         del options["memory_format"]
-    return full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options)
+    made = full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options)
+    return made if "memory_format" in options or "out" in options else lies_like(made, input)
 
 
 @function

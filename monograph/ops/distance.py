@@ -29,6 +29,9 @@ def unit_length(x: Tensor, p: float, dim: Any, eps: Scalar) -> Any:
     return x / build.select(size < eps, build.as_node(eps, size.dtype), size)
 
 
+unit_length.operator.lies = "operand"
+
+
 @function(to="nn.functional")
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None

@@ -14,7 +14,8 @@ from .. import errors
 from ..ir import build, dtypes
 from ..ir.check import check
 from ..ir.dtypes import DType, Kind
-from ..tensor import Tensor
+from ..placement import preserve_format
+from ..tensor import Tensor, lies_like
 from . import random
 from .creation import finished
 from .define import function, operator
@@ -145,16 +146,21 @@ def _likened(options: dict[str, Any], dtype: DType | None, input: Tensor) -> dic
     return {**kept, "dtype": dtype or input.dtype}
 
 
+def _lies(made: Tensor, input: Tensor, options: dict[str, Any]) -> Tensor:
+    form = options.get("memory_format")
+    return lies_like(made, input) if form in (None, preserve_format) else made
+
+
 @function
 def rand_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
     """Uniform numbers in the shape of x."""
-    return rand(*input.shape, **_likened(options, dtype, input))
+    return _lies(rand(*input.shape, **_likened(options, dtype, input)), input, options)
 
 
 @function
 def randn_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
     """Normally distributed numbers in the shape of x."""
-    return randn(*input.shape, **_likened(options, dtype, input))
+    return _lies(randn(*input.shape, **_likened(options, dtype, input)), input, options)
 
 
 @function
@@ -243,7 +249,8 @@ def randint_like(
     """Integers in [low, high) in the shape of x; with one bound, in [0, bound)."""
     if high is None:
         low, high = 0, low
-    return randint(low, high, tuple(input.shape), **_likened(options, dtype, input))
+    made = randint(low, high, tuple(input.shape), **_likened(options, dtype, input))
+    return _lies(made, input, options)
 
 
 @function

@@ -430,6 +430,9 @@ def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Scalar) -> Any:
     return build.select(mask, build.as_node(value, x.dtype), x)
 
 
+masked_fill.operator.lies = "contiguous"
+
+
 @operator(inplace=True)
 def eq(x: Tensor, other: Tensor | Scalar) -> Any:
     """x == other."""

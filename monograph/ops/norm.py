@@ -143,6 +143,9 @@ def group_norm(
     return affine(y, per_channel(weight, x), per_channel(bias, x))
 
 
+group_norm.operator.lies = "images"
+
+
 @operator(to=("", "nn.functional"), method=False)
 def local_response_norm(
     x: Tensor, size: int, alpha: Scalar = 1e-4, beta: Scalar = 0.75, k: Scalar = 1.0

@@ -197,6 +197,8 @@ def avg_pool3d(
 
 for _made in (avg_pool1d, avg_pool2d, avg_pool3d):
     _made.operator.saves = {"x": ("x",)}
+for _made in (avg_pool2d, avg_pool3d, max_pool2d, max_pool3d):
+    _made.operator.lies = "images"
 
 
 def _lp_pool(

@@ -262,6 +262,7 @@ def _rounded(y: Any, dtype: DType) -> Any:
 
 
 resampled.operator.saves = {"x": ()}
+resampled.operator.lies = "images"
 
 _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_RANKS)

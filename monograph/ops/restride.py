@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors, placement, record
-from ..geometry import contiguous
+from ..strides import contiguous, in_order
 from ..tensor import Tensor
 from . import complex as parts
 from . import math, pieces, shape, views
@@ -99,7 +99,7 @@ def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     order = placement.order_of(memory_format, len(wanted))
     if tuple(x.shape) == wanted and order is None:
         return x
-    strides = contiguous(wanted) if order is None else placement.strides_in(order, wanted)
+    strides = contiguous(wanted) if order is None else in_order(order, wanted)
     count, offset = views.Size(wanted).numel(), x.storage_offset() if x.numel() else 0
     line = storage_line(x)
     missing = offset + count - line.numel()

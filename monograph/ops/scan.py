@@ -178,6 +178,9 @@ def difference(x: Tensor, dim: int) -> Any:
     return back(f.ne(high, low) if x.dtype is dtypes.bool_ else high - low)
 
 
+difference.operator.lies = "operand"
+
+
 @function(method=True)
 @with_out
 def diff(

@@ -282,6 +282,9 @@ def flip_axes(x: Tensor, dims: tuple[int, ...]) -> Any:
     return build.reindex(x, x.shape, where)
 
 
+flip_axes.operator.lies = "operand"
+
+
 @operator(to=None, method=False)
 def cat(tensors: Tensors, dim: int = 0) -> Any:
     """Tensors joined along dim. Empty ones of one axis are left out, as they always were."""

@@ -34,6 +34,7 @@ def ordered(x: Tensor, dim: int, descending: bool) -> Any:
 
 
 ordered.operator.saves = {"x": ("order",)}  # the indices; not what was sorted
+ordered.operator.lies = "operand"
 
 
 @operator(to=None, method=False)
