@@ -34,17 +34,24 @@ class View:
     They are linked, (operators before, operator, attributes), so that a view of a view is made in
     the same time however many came before it. `origin` serves its geometry in the same way: kind
     and strides of an earlier view that begins where the storage does, and the steps from there.
+    `birth` says what forbids a write that derivatives pass through: see `autograd/births.py`.
     """
 
-    __slots__ = ("links", "version", "value", "origin")
+    __slots__ = ("links", "version", "value", "origin", "birth")
 
     def __init__(
-        self, links: tuple[Any, ...], version: int, value: Value, origin: Origin | None = None
+        self,
+        links: tuple[Any, ...],
+        version: int,
+        value: Value,
+        origin: Origin | None = None,
+        birth: Any = None,
     ) -> None:
         self.links = links
         self.version = version
         self.value = value
         self.origin = origin
+        self.birth = birth
 
     def chain(self) -> tuple[Any, ...]:
         """(operator, attributes) of every step, from the storage on."""
@@ -95,6 +102,10 @@ class Tensor:
                 value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
             if record.recorder().captured(self._storage.value):
                 return value
+            if view.birth is not None and value.requires_grad and value.tape is not None:
+                from .autograd.births import Refused
+
+                Refused(value, view.birth)
             view.value, view.version, view.origin = value, self._storage.version, None
         return view.value
 
@@ -397,8 +408,11 @@ class Tensor:
         here, old = self._value(), storage.value
         if recorder.outer is not None:
             recorder.check_write(old)
-        if here.requires_grad and recorder.grad:
-            self._refuse_leaf(here)
+        if recorder.grad:
+            if self._view is not None and self._view.birth is not None:
+                _refuse_birth(self, new)
+            if here.requires_grad:
+                self._refuse_leaf(here)
         if storage.__class__ is InferenceStorage and not recorder.inference:
             raise errors.GradientError(
                 "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
@@ -524,7 +538,9 @@ class Tensor:
         return int(self.item())
 
     def __iter__(self) -> Iterator[Tensor]:
-        return iter([self[k] for k in range(len(self))])  # type: ignore[index]
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
 
     __hash__ = object.__hash__  # by identity: `==` is an operator
 
@@ -661,9 +677,28 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
         meta, strides, steps = base._origin()
         origin = (meta, strides, (*steps, (operator, attributes)))
     links = (None if view is None else view.links, operator, attributes)
-    made._view = View(links, storage.version, value, origin)
+    birth = None if view is None else view.birth
+    if not operator.smooth:
+        birth = None
+    elif not record._local.recorder.grad:
+        birth = NO_GRAD
+    made._view = View(links, storage.version, value, origin, birth)
     value.viewed = storage.value
     return made
+
+
+NO_GRAD = ("a view made within no_grad", 0)
+
+
+def _refuse_birth(written: Tensor, new: Tensor) -> None:
+    """A write that derivatives pass through, into a view that was not made for it."""
+    from .autograd.births import refuse
+
+    view = written._view
+    assert view is not None
+    whole = written._storage.value.requires_grad and all(step.smooth for step, _ in view.chain())
+    if whole or written.requires_grad or new.requires_grad:
+        refuse(written)
 
 
 def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor | None:
@@ -700,10 +735,12 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
         data = data.reshape(-1)[begin : begin + size]
     value.data = data.reshape(found.shape)
     value.ready, value.part_of, value.viewed = True, whole, whole
-    before = None if base._view is None else base._view.links
+    before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
+    if not record._local.recorder.grad:
+        birth = NO_GRAD
     made = object.__new__(Tensor)
     made._storage = storage
-    made._view = View((before, operator, attributes), storage.version, value, origin)
+    made._view = View((before, operator, attributes), storage.version, value, origin, birth)
     return made
 
 
@@ -774,8 +811,6 @@ def _detached_history(written: Tensor, new: Tensor) -> None:
 
     view = written._view
     assert view is not None
-    if view.links[1].smooth:
-        return  # a view of what was detached: nobody holds it for long
     source = new._value()
     written._storage.value.replaces = None  # that history may need what was there before
     Untracked(source, written._value())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
+from ..autograd.births import several
 from ..ir.dtypes import Kind, int64
 from ..tensor import Tensor
 from . import shape
@@ -69,7 +70,13 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    size, extent = integer(split_size_or_sections), _extent(tensor, dim, "split")
+    return several("Split", unsafe_split(tensor, split_size_or_sections, dim))
+
+
+@function(method=True)
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`, whose pieces may be written to while derivatives are recorded."""
+    size, extent = integer(split_size), _extent(tensor, dim, "split")
     if size < 0 or (size == 0 and extent):
         raise errors.OperandError(f"split: split_size must be positive, got {size}")
     sizes = [min(size, extent - start) for start in range(0, extent, size or 1)] or [0]
@@ -79,6 +86,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 @function(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along dim, of the sizes listed."""
+    return several("SplitWithSizes", unsafe_split_with_sizes(input, split_sizes, dim))
+
+
+@function(method=True)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, whose pieces may be written to while derivatives are recorded."""
     sizes, extent = [integer(s) for s in split_sizes], _extent(input, dim, "split")
     if min(sizes, default=0) < 0 or sum(sizes) != extent:
         raise errors.OperandError(f"split: sizes {sizes} do not add up to {extent}")
@@ -101,18 +114,18 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> [x.tolist() for x in mg.arange(5).chunk(2)]
     [[0, 1, 2], [3, 4]]
     """
+    return several("Split", unsafe_chunk(input, chunks, dim))
+
+
+@function(method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, whose pieces may be written to while derivatives are recorded."""
     extent = _extent(input, dim, "chunk")
     if chunks <= 0:
         raise errors.OperandError(f"chunk: chunks must be greater than 0, got {chunks}")
     if not extent:
         return _of_sizes(input, [0] * chunks, dim)
-    return split(input, -(-extent // chunks), dim)
-
-
-# PyTorch's derivative of these does without a check for writes; here the check costs nothing.
-function(split, name="unsafe_split", method="unsafe_split")
-function(chunk, name="unsafe_chunk", method="unsafe_chunk")
-function(split_with_sizes, name="unsafe_split_with_sizes", method="unsafe_split_with_sizes")
+    return unsafe_split(input, -(-extent // chunks), dim)
 
 
 @function(method=True)
@@ -199,4 +212,5 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if not input.ndim:
         raise errors.IndexOutOfRange("unbind: a tensor without axes has no slices")
-    return tuple([shape.select(input, dim, n) for n in range(input.shape[axis_of(input, dim)])])
+    places = range(input.shape[axis_of(input, dim)])
+    return several("Unbind", [shape.select(input, dim, n) for n in places])

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from tests.autograd.both import agree, leaf
+import monograph as mg
+from tests.autograd.both import agree, leaf, outcome
 
 GRID = np.arange(12.0).reshape(3, 4) / 10 + 0.1
 
@@ -215,3 +217,77 @@ def test_the_operator_that_writes_keeps_what_it_needs():
         return x.grad, w.grad
 
     agree(program)
+
+
+PIECES = {
+    "split": lambda y: y.split(2),
+    "split into sizes": lambda y: y.split([1, 2]),
+    "chunk": lambda y: y.chunk(2),
+    "unbind": lambda y: y.unbind(1),
+    "iteration": list,
+    "tensor_split": lambda y: y.tensor_split(2),
+    "hsplit": lambda y: y.hsplit(2),
+}
+
+
+def within_no_grad(library, action):
+    with library.no_grad():
+        return action()
+
+
+USES = {
+    "a number": lambda m, y, w, take: take(y)[1].mul_(2),
+    "zero": lambda m, y, w, take: take(y)[0].zero_(),
+    "a tensor": lambda m, y, w, take: take(y)[1].mul_(take(w)[1]),
+    "plain pieces": lambda m, y, w, take: take(y.detach())[1].mul_(2),
+    "plain pieces, by a tensor": lambda m, y, w, take: take(y.detach())[1].mul_(take(w)[1]),
+    "a view of a piece": lambda m, y, w, take: take(y)[1].view_as(take(w)[1])[:1].mul_(2),
+    "detached": lambda m, y, w, take: take(y)[1].detach().mul_(1),
+    "within no_grad": lambda m, y, w, take: within_no_grad(m, lambda: take(y)[1].mul_(1)),
+    "taken within no_grad": lambda m, y, w, take: within_no_grad(m, lambda: take(y))[1].mul_(2),
+    "the base": lambda m, y, w, take: (p := take(y), y.mul_(2), p[0] * 1)[2],
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("pieces", PIECES)
+def test_writes_into_pieces(pieces, use):
+    """Results of functions that return several views refuse writes as PyTorch's do."""
+
+    def program(library):
+        x, w = leaf(library, GRID), leaf(library, GRID[::-1].copy())
+        y = x * 2
+        made = USES[use](library, y, w, PIECES[pieces])
+        ((y * y).sum() + (made * made).sum()).backward()
+        return y, x.grad, w.grad
+
+    expected = outcome(program, torch)
+    refused = isinstance(expected, str) and "modified inplace" in expected
+    agree(program, "modified inplace" if refused else None)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_writes_into_pieces_of_a_leaf(name):
+    def program(library):
+        PIECES[name](leaf(library, GRID))[0].mul_(2)
+
+    agree(program, "in-place" if name in ("tensor_split", "hsplit") else "modified inplace")
+
+
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk"])
+def test_unsafe_pieces_take_writes(name):
+    x = mg.ones(4, requires_grad=True)
+    y = x * 2
+    getattr(y, name)(2)[1].mul_(3)  # of which PyTorch's own gradient is not right
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 6.0, 6.0]
+
+
+def test_views_made_within_no_grad_refuse_writes():
+    def program(library):
+        y = leaf(library, GRID) * 2
+        with library.no_grad():
+            row = y[1]
+        row[0].mul_(2)
+
+    agree(program, "created in no_grad mode and is being modified inplace")
