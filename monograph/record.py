@@ -90,7 +90,8 @@ class Recorder:
         self.eager = False
         self.urgent: str | None = None  # why the next call must not stay pending
         self.inference = False  # what is made now is kept from derivatives
-        self.attention = False  # whether calls must look for tensors of inference mode: `_attend`
+        self.packing: tuple[Any, ...] = ()  # hooks on saved tensors: `autograd/saved_hooks.py`
+        self.attention = False  # whether calls must do what `_attend` does
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
@@ -106,8 +107,9 @@ class Recorder:
         self.reset()
 
     def attend(self) -> None:
-        """Look whether there are tensors of inference mode, or will be."""
-        self.attention = self.inference or len(inference_storages) > 0
+        """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""
+        wanted = self.inference or len(inference_storages) > 0 or bool(self.packing)
+        self.attention = wanted
 
     def reset(self) -> None:
         """Forget what was pending; the next recording starts."""
@@ -261,12 +263,14 @@ inference_storages: WeakSet[Storage] = WeakSet()
 
 
 def _attend(recorder: Recorder, outputs: list[Value], inputs: Sequence[Any], result: Any) -> None:
-    """What a call does beyond being recorded, about inference mode."""
+    """What a call does beyond being recorded: about inference mode and saved tensors."""
     if recorder.inference:
         for made in result if isinstance(result, tuple) else (result,):
             made._storage = inference_storage(made._storage.value)
     elif any([value.requires_grad for value in outputs]):
         _refuse_inference(outputs[0], inputs)
+        if recorder.packing:
+            _pack(outputs, inputs, result)
     recorder.attend()
 
 
@@ -284,6 +288,15 @@ def register_refusal(refuse: Callable[[Value, Sequence[Any]], None]) -> None:
     """How autograd refuses a call whose derivative would need a tensor of inference mode."""
     global _refuse_inference
     _refuse_inference = refuse
+
+
+_pack: Callable[[Sequence[Value], Sequence[Any], Any], None] = lambda *given: None  # noqa: E731
+
+
+def register_packing(pack: Callable[[Sequence[Value], Sequence[Any], Any], None]) -> None:
+    """How autograd hands what a call saves to the user's hooks."""
+    global _pack
+    _pack = pack
 
 
 def call_values(

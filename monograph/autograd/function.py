@@ -32,6 +32,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._not_differentiable: tuple[Tensor, ...] = ()
         self._freed = False
+        self._hooks: Any = None  # on saved tensors, if there were any
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`; writing into one of them in between is an error."""
@@ -57,7 +58,13 @@ class FunctionCtx:
         self.materialize_grads = value
 
     def _keep(self) -> None:
-        kept = [(t, 0 if t is None else t._storage.version) for t in self._to_save]
+        kept: list[tuple[Any, int]] = [
+            (t, 0 if t is None else t._storage.version) for t in self._to_save
+        ]
+        packing = record.recorder().packing
+        if packing:
+            self._hooks = packing[-1]
+            kept = [(None if t is None else self._hooks.pack(t), -1) for t, _ in kept]
         self._kept, self._to_save = kept, ()
 
     @property
@@ -72,6 +79,8 @@ class FunctionCtx:
                     f"inplace operation: {tensor._value().meta} is at version "
                     f"{tensor._storage.version}; expected version {version} instead"
                 )
+        if self._hooks is not None and self._kept is not None:
+            return tuple([None if t is None else self._hooks.unpack(t) for t, _ in kept])
         return tuple([tensor for tensor, _ in kept])
 
 

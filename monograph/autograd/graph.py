@@ -201,3 +201,15 @@ def _accumulator(leaf: Any) -> Node | None:
     if not isinstance(found, AccumulateGrad) or found.variable is not leaf:
         found = _nodes[id(leaf)] = AccumulateGrad(leaf)
     return found
+
+
+_ON_SAVED = ("disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks")
+
+
+def __getattr__(name: str) -> Any:
+    """Hooks on saved tensors, which PyTorch has here too; they lie in `saved_hooks.py`."""
+    if name in _ON_SAVED:
+        from . import saved_hooks
+
+        return getattr(saved_hooks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
