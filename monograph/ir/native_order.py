@@ -41,9 +41,26 @@ def scan_mul(x: Array) -> Array:
 @native(like)
 def scan_logaddexp(x: Array) -> Array:
     """out[i] = log(exp x[0] + … + exp x[i])."""
+    if x.dtype.kind == "c":
+        return _scan_logaddexp_complex(x)
     wide = x.astype(_wide(x), copy=False)
     with np.errstate(all="ignore"):
         return np.logaddexp.accumulate(wide, axis=-1).astype(x.dtype, copy=False)
+
+
+def _scan_logaddexp_complex(x: Array) -> Array:
+    """The same step by step: of two numbers the one with the larger real part is taken out."""
+    out = np.array(x, np.complex128)
+    with np.errstate(all="ignore"):
+        for k in range(1, x.shape[-1]):
+            a, b = out[..., k - 1], out[..., k]
+            larger, smaller = np.where(a.real >= b.real, (a, b), (b, a))
+            total = np.log(1 + np.exp(smaller - larger)) + larger
+            endless = np.isinf(larger.real) & (smaller.real == larger.real)
+            none = endless & (larger.real < 0)  # log(0 + 0)
+            total = np.where(endless, np.where(none, smaller, np.log(np.exp(a) + np.exp(b))), total)
+            out[..., k] = np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), total)
+    return out.astype(x.dtype)
 
 
 @native(_positions)

@@ -13,6 +13,7 @@ from ..ir import build, dtypes
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
 from .define import function, operator
+from .inplace import with_out
 
 f = build.functions
 
@@ -22,7 +23,7 @@ def _require_complex(name: str, x: Any) -> None:
         raise ValueError(f"{name} is for complex tensors, got {x.dtype.name}")
 
 
-@operator(name="complex", method=False)
+@operator(name="complex", method=False, apart=True)
 def complex_(real: Tensor, imag: Tensor) -> Any:
     """real + i · imag, of two tensors of one dtype, float32 or float64.
 
@@ -67,15 +68,33 @@ def imaginary_part(x: Tensor) -> Any:
     return f.imag(x)
 
 
-@operator(aliases=("conj_physical",), inplace=True)
-def conj(x: Tensor) -> Any:
-    """The complex conjugates; real numbers are their own.
+@operator(name="conj", to=None, method=False)
+def conjugated(x: Tensor) -> Any:
+    """The complex conjugates."""
+    return f.conj(x)
+
+
+@function(method=True)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugates; a real tensor is its own.
 
     >>> import monograph as mg
     >>> mg.tensor([1 + 2j]).conj().tolist()
     [(1-2j)]
     """
-    return f.conj(x)
+    return conjugated(input) if input.dtype.is_complex else input  # type: ignore[no-any-return]
+
+
+@function(method=True, inplace=True)
+@with_out
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugates: `conj`.
+
+    >>> import monograph as mg
+    >>> mg.conj_physical(mg.tensor([2j])).tolist()
+    [-2j]
+    """
+    return conj(input)
 
 
 @function(method=True)

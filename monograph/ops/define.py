@@ -77,7 +77,7 @@ def _wrapper_code(source: str) -> CodeType:
     return next(part for part in module.co_consts if isinstance(part, CodeType))
 
 
-def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool) -> str:
+def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart: bool) -> str:
     """Text of the function that users call: it sorts arguments into inputs and attributes."""
     heads, inputs, attributes, lines, extra = [], [], [], [], []
     by_keyword = False
@@ -105,7 +105,8 @@ def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool) -> st
     record = f"_call(_operator, ({listed(inputs)}), ({listed(attributes)}))"
     if public:
         extra.append("out=None")
-        lines.append(f"    if out is not None: return _into(out, {record})\n")
+        others = f", ({listed(inputs)}), True" if apart else ""
+        lines.append(f"    if out is not None: return _into(out, {record}{others})\n")
     if flag:
         heads.append("inplace=False")
         first = parameters[0].name
@@ -149,30 +150,34 @@ def operator(
     view: bool = False,
     smooth: bool = True,
     widen: bool = True,
+    apart: bool = False,
 ) -> Any:
     """Declare an operator: where it is found, and by which definition it is meant.
 
     With `to=None` it is private: no namespace, no `out=` and no second spellings. With
-    `widen=False` its definition sees 16-bit floats as they are, as contractions want.
+    `widen=False` its definition sees 16-bit floats as they are, as contractions want. With `apart`,
+    its `out` must have the result's dtype and share no memory with inputs.
     """
     if definition is None:
         return functools.partial(
             operator, name=name, to=to, method=method, aliases=aliases, inplace=inplace, flag=flag,
-            view=view, smooth=smooth, widen=widen,
+            view=view, smooth=smooth, widen=widen, apart=apart,
         )  # fmt: skip
     title = name or definition.__name__
     parameters = _parameters(definition)
     made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth, widen=widen)
-    made_function = _wrapper(definition, made, to is not None, flag)
+    made_function = _wrapper(definition, made, to is not None, flag, apart)
     made_function.operator = made
     made_function.derivative = functools.partial(_set_derivative, made)
     _publish(made_function, title, to, method, aliases, inplace)
     return made_function
 
 
-def _wrapper(definition: Callable[..., Any], made: Operator, public: bool, flag: bool) -> Any:
+def _wrapper(
+    definition: Callable[..., Any], made: Operator, public: bool, flag: bool, apart: bool
+) -> Any:
     """The function that users call. Its file name says that it is none of their own lines."""
-    code = _wrapper_code(_wrapper_source(list(made.parameters), public, flag))
+    code = _wrapper_code(_wrapper_source(list(made.parameters), public, flag, apart))
     code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
     scope = {
         "_call": call_view if made.view else call, "_operator": made, "_into": into,

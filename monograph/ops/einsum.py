@@ -30,8 +30,9 @@ _EXHAUSTIVE = 7  # up to so many operands every path is looked at
 @operator(to=None, name="einsum", method=False, widen=False)
 def pair(x: Tensor, other: Tensor, names_x: str, names_y: str, names: str) -> Any:
     """The contraction of two tensors: letters that are not in the result are summed over."""
-    a, kept_a = _alone(x, names_x, names_y + names)
-    b, kept_b = _alone(other, names_y, names_x + names)
+    left, right = _summable(x, names_x, other, names_y, names)
+    a, kept_a = _alone(left, names_x, names_y + names)
+    b, kept_b = _alone(right, names_y, names_x + names)
     sizes: dict[str, int] = {}
     for name, extent in zip(kept_a + kept_b, (*a.shape, *b.shape), strict=True):
         if sizes.get(name, 1) == 1:
@@ -53,6 +54,22 @@ def single(x: Tensor, names_x: str, names: str) -> Any:
         x = build.cast(x, dtypes.int64)
     a, kept = _alone(x, names_x, names)
     return build.permute(a, [kept.index(name) for name in names])
+
+
+def _summable(x: Any, names_x: str, other: Any, names_y: str, names: str) -> tuple[Any, Any]:
+    """Integers as int64 where one operand is added up by itself, as `sum` does; else as they are.
+
+    So it is in PyTorch, where a product alone keeps small integers small.
+    """
+    sizes = [dict(zip(n, v.shape, strict=True)) for n, v in ((names_x, x), (names_y, other))]
+    alone = any(
+        extent != 1 and label not in names and partner.get(label, 1) == 1
+        for own, partner in (sizes, sizes[::-1])
+        for label, extent in own.items()
+    )
+    if x.dtype.is_smooth or other.dtype.is_smooth or not alone:
+        return x, other
+    return build.cast(x, dtypes.int64), build.cast(other, dtypes.int64)
 
 
 def _alone(x: Any, names: str, others: str) -> tuple[Any, str]:

@@ -14,7 +14,7 @@ from .places import along, crossed, integers, slices
 from .shape import axis_of
 
 
-@operator
+@operator(apart=True)
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """out[i] = input[i with index[i] along dim].
 
@@ -57,7 +57,7 @@ def check_beside(x: Any, where: Any, k: int, what: str) -> None:
 gather.operator.saves = {"x": ("x", "where")}
 
 
-@operator
+@operator(apart=True)
 def index_select(x: Tensor, dim: int, index: Tensor) -> Any:
     """The slices of x along dim at the indices.
 
@@ -79,7 +79,7 @@ def index_at(x: Tensor, where: Tensors, dims: tuple[int, ...]) -> Any:
     return crossed(x, [integers(w) for w in where], dims).read(x)
 
 
-@operator
+@operator(apart=True)
 def take(x: Tensor, index: Tensor) -> Any:
     """The elements of x, seen as one line, at the indices.
 

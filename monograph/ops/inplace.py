@@ -38,28 +38,61 @@ def over(x: Tensor, new: Tensor, name: str) -> Tensor:
     return x._write(kept, fresh=kept is not x)
 
 
-def into(out: Any, result: Any) -> Any:
-    """Write a result, or each of several, into the tensors given as `out`; they are returned."""
+def into(out: Any, result: Any, apart: Any = (), exact: bool = False) -> Any:
+    """Write a result, or each of several, into the tensors given as `out`; they are returned.
+
+    They must lie `apart` from these inputs. With `exact` they must have the result's dtype.
+    """
     if isinstance(result, tuple):
-        written = [into(target, part) for target, part in zip(out, result, strict=True)]
+        pairs = zip(out, result, strict=True)
+        written = [into(target, part, apart, exact) for target, part in pairs]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
-    if result.dtype.kind > out.dtype.kind:
+    if result.dtype is not out.dtype and (exact or result.dtype.kind > out.dtype.kind):
         raise errors.OperandError(
             f"out: a result of dtype {result.dtype.name} cannot be written into {out.dtype.name}"
         )
+    _require_own_places(out, apart)
     if tuple(out.shape) != tuple(result.shape):
         out.resize_(*result.shape)
+        _require_own_places(out, apart)
     kept = result if result.dtype is out.dtype else result.to(out.dtype)
     return out._write(kept, fresh=True)
 
 
-def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with one more keyword: `out`, which takes the result."""
+def _require_own_places(out: Tensor, apart: Any) -> None:
+    """No element of `out` may share its place with another one, or with these inputs."""
+    if out._geometry().overlaps or any(_share(out, x) for x in apart if isinstance(x, Tensor)):
+        raise errors.OperandError(
+            "out: unsupported operation: some elements of the input tensor and the written-to "
+            "tensor refer to a single memory location. Please clone() the tensor before "
+            "performing the operation."
+        )
+
+
+def _share(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have places of one storage in common, by where they begin and end."""
+    if a._storage is not b._storage or not a.numel() or not b.numel():
+        return False
+    ends = []
+    for x in (a, b):
+        places = x._geometry()
+        last = [stride * (n - 1) for stride, n in zip(places.strides, places.shape, strict=True)]
+        ends.append((places.offset, places.offset + sum(last)))
+    return ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]
+
+
+def with_out(function: Callable[..., Any] | None = None, *, apart: bool = False) -> Any:
+    """The function with one more keyword: `out`, which takes the result.
+
+    With `apart`, it must have the result's dtype and share no memory with the arguments.
+    """
+    if function is None:
+        return functools.partial(with_out, apart=apart)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        return result if out is None else into(out, result)
+        return result if out is None else into(out, result, args if apart else (), apart)
 
     own = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)

@@ -41,15 +41,7 @@ def joined(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = No
     """
     listed = _listed(tensors, "cat")
     made: Tensor = shape.cat(listed, integer(dim if axis is None else axis))
-    if out is None:
-        return made
-    if any(x._storage is out._storage for x in listed):
-        raise errors.OperandError(
-            "cat: unsupported operation: some elements of the input tensor and the written-to "
-            "tensor refer to a single memory location. Please clone() the tensor before "
-            "performing the operation."
-        )
-    return into(out, made)
+    return made if out is None else into(out, made, listed)
 
 
 @function

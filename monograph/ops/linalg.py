@@ -229,7 +229,7 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     _check(input, "linalg.cholesky", square=True)
-    factor = matrix.cholesky_factor(input.mH if upper else input)
+    factor = matrix.cholesky_factor(input, bool(upper))
     return factor.mH if upper else factor
 
 
@@ -253,7 +253,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     _check(input, "linalg.cholesky_ex", square=True)
     if check_errors:
         cholesky(input)
-    packed = matrix.cholesky_info(input.mH if upper else input)
+    packed = matrix.cholesky_info(input, bool(upper))
     factor, info = unpacked_with_info(packed, input.shape[-1])
     return return_types.linalg_cholesky_ex(factor.mH if upper else factor, info)
 

@@ -173,30 +173,35 @@ def _(g: Any, y: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
 
 
 @operator(to=None, method=False)
-def cholesky_factor(a: Tensor) -> Any:
-    """The lower factor; a matrix that is not positive-definite is an error."""
-    return build.call("cholesky", a)
+def cholesky_factor(a: Tensor, upper: bool) -> Any:
+    """The lower factor; a matrix that is not positive-definite is an error.
+
+    `upper` says which triangle is read. The derivative is the same for both, as in PyTorch.
+    """
+    return build.call("cholesky", adjoint(a) if upper else a)
 
 
 @cholesky_factor.derivative
-def _(g: Any, y: Any, a: Any) -> Any:
+def _(g: Any, y: Any, a: Any, upper: bool) -> Any:
     return (_pull_cholesky(g, y),)
 
 
 @operator(to=None, method=False)
-def cholesky_info(a: Tensor) -> Any:
+def cholesky_info(a: Tensor, upper: bool) -> Any:
     """(lower factor, 0 or the order of the minor that is not positive) packed."""
-    return build.call("cholesky_info", a)
+    return build.call("cholesky_info", adjoint(a) if upper else a)
 
 
 @cholesky_info.derivative
-def _(g: Any, y: Any, a: Any) -> Any:
+def _(g: Any, y: Any, a: Any, upper: bool) -> Any:
     n = a.shape[-1]
     return (_pull_cholesky(part(g, 0, n, n), part(y, 0, n, n)),)
 
 
 def _pull_cholesky(g: Any, factor: Any) -> Any:
-    inner = mirrored(triangle(product(adjoint(factor), g), upper=False)) * 0.5
+    # As PyTorch has it: a cotangent that is not real on the diagonal stays as it is there.
+    half = triangle(product(adjoint(factor), g), upper=False)
+    inner = (half + adjoint(triangle(half, False, -1))) * 0.5
     # factor⁻ᵀ · inner · factor⁻¹, by two triangular systems
     left = solve_triangle(adjoint(factor), inner, True, False)
     return adjoint(solve_triangle(adjoint(factor), adjoint(left), True, False))

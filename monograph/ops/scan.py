@@ -86,6 +86,10 @@ def _shifted(rows: Any, by: int, fill: float) -> Any:
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
+    if a.dtype.is_complex:
+        first = f.real(a) >= f.real(b)
+        larger, smaller = build.select(first, a, b), build.select(first, b, a)
+        return larger + f.log(f.exp(smaller - larger) + 1.0)
     larger = build.select(a >= b, a, b)
     apart = build.select(a >= b, b - a, a - b)
     # Equal infinities have no difference.

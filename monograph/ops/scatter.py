@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from .creation import full
 from .define import Scalar, function, operator
 from .index import check_beside
+from .inplace import into
 from .places import Region, along, crossed, integers, slices
 from .shape import axis_of
 
@@ -81,9 +82,9 @@ def scatter(
         if not isinstance(given, Tensor):
             given = full(tuple(index.shape), given, dtype=input.dtype)
         return scatter_reduce(input, dim, index, given, names[reduce], out=out)
-    if isinstance(given, Tensor):
-        return scatter_tensor(input, dim, index, given)
-    return scatter_number(input, dim, index, given)
+    way = scatter_tensor if isinstance(given, Tensor) else scatter_number
+    made = way(input, dim, index, given)
+    return made if out is None else into(out, made)
 
 
 @operator(inplace=True)
@@ -164,22 +165,33 @@ def _pull(
 def _pull_product(
     g: Any, x: Any, src: Any, region: Region, include_self: bool, met: Any
 ) -> tuple[Any, Any]:
-    """With the product of the elements that are not 0, and how many are: no division by 0."""
+    """The product of all others, without a division by 0.
+
+    It is made of the product of what is not 0, how many are, and their sum: that is 0, but for its
+    derivative, so that second derivatives are right where one or two factors are 0.
+    """
     zero = f.eq(src, 0.0)
     safe = build.select(zero, 1.0, src)
     others = region.combine("mul", safe, x.shape)
     zeros = region.combine("add", build.cast(zero, int64), x.shape)
-    own_zero = f.eq(x, 0.0)
+    nothing = region.combine("add", build.select(zero, src, 0.0), x.shape)
+    pull_x = build.select(met, 0.0, g)
+    whole, all_zeros, all_nothing = others, zeros, nothing
     if include_self:
+        own_zero = f.eq(x, 0.0)
         whole = others * build.select(own_zero, 1.0, x)
         all_zeros = zeros + build.cast(own_zero, int64)
-        pull_x = g * build.select(f.eq(zeros, 0), others, 0.0)
-    else:
-        whole, all_zeros = others, zeros
-        pull_x = build.select(met, 0.0, g)
-    whole, all_zeros, g = region.read(whole), region.read(all_zeros), region.read(g)
-    alone = build.select(zero, f.eq(all_zeros, 1), f.eq(all_zeros, 0))
-    return pull_x, build.select(alone, g * whole / safe, 0.0)
+        all_nothing = nothing + build.select(own_zero, x, 0.0)
+        pull_x = g * others * _without(zeros, nothing)
+    whole, all_zeros, all_nothing, g = (region.read(v) for v in (whole, all_zeros, all_nothing, g))
+    left = all_zeros - build.cast(zero, int64)
+    return pull_x, g * whole / safe * _without(left, all_nothing - build.select(zero, src, 0.0))
+
+
+def _without(zeros: Any, nothing: Any) -> Any:
+    """The product of this many factors that are 0, of which the sum is given."""
+    one_or_more = build.select(f.eq(zeros, 1), nothing, 0.0)
+    return build.select(f.eq(zeros, 0), 1.0, one_or_more)
 
 
 def _spread_back(src: Any, part: Any) -> Any:

@@ -17,6 +17,7 @@ from ..tensor import Tensor, adopt
 from . import math
 from .define import function, operator
 from .index import index_at
+from .inplace import into
 from .scan import running_sum
 from .views import expand
 
@@ -101,7 +102,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     places = np.nonzero(np.broadcast_to(mask._array(), shape))
     indices = [adopt(np.ascontiguousarray(p)) for p in places]
     made = index_at(expand(input, *shape), indices, tuple(range(len(shape))))
-    return made if out is None else out.resize_(*made.shape).copy_(made)
+    return made if out is None else into(out, made, (input, mask), exact=True)
 
 
 @operator(to=None, method=False, name="masked_scatter")

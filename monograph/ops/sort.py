@@ -126,7 +126,7 @@ def _chosen(x: Any, rows: Any, back: Any, where: Any, keepdim: bool) -> tuple[An
 
 
 @function(method=True)
-@with_out
+@with_out(apart=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """(values, indices) of the k-th smallest element along dim, counted from 1.
 

@@ -34,6 +34,7 @@ class Ours:
 
     def __init__(self) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, Any]] = {}
+        self.storages: dict[Any, Any] = {}
 
     def leaves(self) -> list[tuple[torch.Tensor, Any]]:
         """(theirs, ours) of the tensors that require gradients."""
@@ -42,7 +43,7 @@ class Ours:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if id(value) not in self.pairs:
-                self.pairs[id(value)] = (value, _tensor(value))
+                self.pairs[id(value)] = (value, self._tensor(value))
             return self.pairs[id(value)][1]
         if isinstance(value, torch.dtype):
             return _dtype(value)
@@ -55,6 +56,20 @@ class Ours:
         if isinstance(value, slice):
             return slice(self(value.start), self(value.stop), self(value.step))
         return _constant(value)
+
+    def _tensor(self, value: torch.Tensor) -> Any:
+        """Tensors on one storage stay on one; a tensor that requires gradients is made by itself.
+
+        That is for tensors that are contiguous: others become views of storages of their own.
+        """
+        if not _is_plain(value):
+            return _tensor(value)
+        key = (value.dtype, value.untyped_storage().data_ptr())
+        if key in self.storages:
+            return _part(self.storages[key], value)
+        fills = value.untyped_storage().nbytes() <= value.nbytes
+        made = self.storages[key] = _dense(value if fills else _whole(value))
+        return made if fills else _part(made, value)
 
 
 def _constant(value: Any) -> Any:
@@ -80,6 +95,12 @@ def _dtype(dtype: torch.dtype) -> Any:
     return dtypes.BY_NAME[dtype_name(dtype)]
 
 
+def _is_plain(theirs: torch.Tensor) -> bool:
+    plain = theirs.layout is torch.strided and theirs.device.type == "cpu"
+    plain &= theirs.is_contiguous() and not (theirs.requires_grad or theirs.is_quantized)
+    return plain and theirs.numel() > 0 and theirs.ndim <= 64 and has_dtype(theirs.dtype)
+
+
 def _tensor(theirs: torch.Tensor) -> Any:
     if theirs.layout is not torch.strided:
         raise Unconvertible(f"layout {theirs.layout}")
@@ -92,7 +113,8 @@ def _tensor(theirs: torch.Tensor) -> Any:
     _dtype(theirs.dtype)
     data = theirs.detach().resolve_conj().resolve_neg()
     if data.is_contiguous():
-        ours = _part(data) if data.untyped_storage().nbytes() > data.nbytes else _dense(data)
+        fills = data.untyped_storage().nbytes() <= data.nbytes
+        ours = _dense(data) if fills else _part(_dense(_whole(data)), data)
     else:
         ours = _view(data)
     if theirs.requires_grad:
@@ -107,10 +129,14 @@ def _dense(data: torch.Tensor) -> Any:
     return mg.tensor(data.numpy())
 
 
-def _part(data: torch.Tensor) -> Any:
+def _whole(data: torch.Tensor) -> torch.Tensor:
+    """All that lies in the storage, in one line."""
+    return torch.empty(0, dtype=data.dtype).set_(data.untyped_storage())
+
+
+def _part(whole: Any, data: torch.Tensor) -> Any:
     """The same part of the same storage: what lies beside it may be seen too."""
-    whole = torch.empty(0, dtype=data.dtype).set_(data.untyped_storage())
-    return _dense(whole).as_strided(data.shape, data.stride(), data.storage_offset())
+    return whole.as_strided(data.shape, data.stride(), data.storage_offset())
 
 
 def _view(data: torch.Tensor) -> Any:

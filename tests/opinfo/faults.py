@@ -43,8 +43,9 @@ def _raises(op: Any, function: Any, wrong: Any) -> None:
         raise Unconvertible("PyTorch itself takes it")
     name = getattr(wanted, "__name__", str(wanted))
     try:
-        function(*args, **kwargs)
+        made = function(*args, **kwargs)  # what nobody holds is never computed
         mg.synchronize()  # what only the data shows is raised when results are waited for
+        del made
     except wanted:
         return
     except Exception as problem:

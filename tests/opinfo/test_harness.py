@@ -55,6 +55,27 @@ def test_goes_on_after_a_failure(monkeypatch):
     assert "ok" in found[found.index("raised") :]
 
 
+def _wrong_order(x, *args, **kwargs):
+    values, indices = mg.sort(x, *args, **kwargs)
+    return mg.ops.return_types.sort(values, mg.zeros_like(indices))
+
+
+@pytest.mark.parametrize("entry", ["sort", "topk", "kthvalue", "mode", "argsort", "msort"])
+def test_order_among_equal_elements_is_left_open(entry):
+    assert {o.state for o in run.check(entry, torch.int8, "reference", 12)} <= {"ok", "skipped"}
+
+
+def test_indices_of_other_elements_are_found(monkeypatch):
+    assert "value" in states(monkeypatch, _wrong_order, "sort", torch.int8, samples=12)
+
+
+def test_tensors_on_one_storage_stay_on_one():
+    whole = torch.arange(4.0)
+    left, right = Ours()((whole[1:], whole[:2]))
+    left[0] = 7.0
+    assert right.tolist() == [0.0, 7.0]
+
+
 def test_stops_what_hangs(monkeypatch):
     monkeypatch.setattr(run, "SECONDS", 0.05)
     assert set(states(monkeypatch, lambda x: time.sleep(5), samples=2)) == {"timeout"}

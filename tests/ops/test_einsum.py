@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import monograph as mg
 from monograph.ops.einsum import path
@@ -92,3 +93,14 @@ def test_the_derivative_of_three_operands():
 def test_what_is_refused(error, args):
     with pytest.raises(error):
         mg.einsum(*args)
+
+
+@pytest.mark.parametrize("equation", ["ij,k->ik", "ij,jk->ik", "ij,i->i", "ij,kl->jl", "ij->i"])
+def test_small_integers_grow_where_one_operand_is_summed(equation):
+    shapes = {"ij": (2, 3), "k": (3,), "jk": (3, 2), "i": (2,), "kl": (2, 3)}
+    terms = equation.partition("->")[0].split(",")
+    parts = [np.arange(np.prod(shapes[t])).reshape(shapes[t]).astype(np.int8) for t in terms]
+    ours = mg.einsum(equation, *[mg.tensor(p) for p in parts])
+    theirs = torch.einsum(equation, *[torch.tensor(p) for p in parts])
+    assert ours.tolist() == theirs.tolist()
+    assert ours.dtype.name == str(theirs.dtype).partition(".")[2]

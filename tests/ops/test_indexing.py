@@ -89,3 +89,61 @@ def test_last_of_equal_places_stays():
     x = mg.zeros(3)
     x[mg.tensor([1, 1, 1])] = mg.tensor([1.0, 2.0, 3.0])
     assert x.tolist() == [0, 3, 0]
+
+
+@pytest.mark.parametrize("name", ["gather", "index_select", "take", "masked_select"])
+def test_out_lies_apart_and_has_the_dtype(name):
+    def call(library, out):
+        x = library.arange(6.0)
+        places = library.tensor([4, 2, 0])
+        mask = x > 2
+        rest = {"gather": (0, places), "index_select": (0, places), "take": (places,),
+                "masked_select": (mask,)}[name]  # fmt: skip
+        target = out(library, x)
+        getattr(library, name)(x, *rest, out=target)
+        return target
+
+    fine = [call(library, lambda lib, x: lib.zeros(3)) for library in (mg, torch)]
+    assert fine[0].tolist() == fine[1].tolist()
+    for wrong in (
+        lambda lib, x: x[:3],
+        lambda lib, x: lib.zeros(3, dtype=lib.float64),
+        lambda lib, x: lib.zeros(1).expand(3),
+    ):
+        for library in (mg, torch):
+            with pytest.raises(RuntimeError):
+                call(library, wrong)
+
+
+def test_scatter_writes_into_out():
+    out = mg.zeros(3)
+    made = mg.scatter(mg.ones(3), 0, mg.tensor([1]), mg.tensor([5.0]), out=out)
+    assert made is out and out.tolist() == [1, 5, 1]
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2, 3])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_second_derivative_of_products_with_zeros(zeros, include_self):
+    """Against the product written out, which has no special case."""
+    x = np.array([2.0, 3.0])
+    src = np.array([1.5, -2.0, 0.5, 4.0])
+    src[1 : zeros + 1] = 0.0
+    x[0] = 0.0 if zeros == 1 else 2.0
+    results = []
+    for written_out in (False, True):
+        p, q = mg.tensor(x, requires_grad=True), mg.tensor(src, requires_grad=True)
+        if written_out:
+            product = q[0] * q[1] * q[2] * q[3]
+            y = mg.stack([product * p[0] if include_self else product, p[1]])
+        else:
+            where = mg.zeros(4, dtype=mg.int64)
+            y = p.scatter_reduce(0, where, q, "prod", include_self=include_self)
+        first = mg.autograd.grad((y * mg.tensor([1.0, 2.0])).sum(), (p, q), create_graph=True)
+        weights = mg.tensor([0.3, 0.7, -1.0, 2.0])
+        total = (first[1] * weights).sum() + (first[0] * weights[:2]).sum()
+        second = mg.autograd.grad(total, (p, q), allow_unused=True)
+        parts = [g.detach().numpy() for g in first]
+        parts += [np.zeros(2) if second[0] is None else second[0].numpy(), second[1].numpy()]
+        results.append(parts)
+    for ours, plain in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-9, atol=1e-12)
