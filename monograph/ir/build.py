@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, index, native, native_linalg, native_order, scalar
+from . import dtypes, index, native, native_fft, native_linalg, native_order, scalar
 from .convert import convert, widened
 from .dtypes import DType, Kind
 from .extent import Extent, Real, agree, decisions
@@ -40,7 +40,11 @@ from .node import (
 )
 from .parts import PARTS
 
-LIBRARIES = (native_linalg, native_order)  # imported for the functions that they register
+LIBRARIES = (
+    native_fft,
+    native_linalg,
+    native_order,
+)  # imported for the functions that they register
 
 # --- sources ------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def samples(
     """Sample inputs of the entry; at most `limit` of them if that is given."""
     seed()
     generate = op.reference_inputs if references else op.sample_inputs
-    made = list(generate("cpu", dtype, requires_grad=gradient))
+    made = [_cut(s) for s in generate("cpu", dtype, requires_grad=gradient)]
     made += [_noncontiguous(sample) for sample in _varied(made, NONCONTIGUOUS, has_elements)]
     return made if limit is None else _varied(made, limit)
 
@@ -38,6 +38,16 @@ def seed() -> None:
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
+
+
+def _cut(sample: Any) -> Any:
+    """Views of tensors that require gradients as leaves: PyTorch makes another of each at use."""
+
+    def cut(value: Any) -> Any:
+        is_part = isinstance(value, torch.Tensor) and value.requires_grad and value._is_view()
+        return value.detach().requires_grad_() if is_part else value
+
+    return sample.transform(cut) if any(cut(t) is not t for t in tensors(sample)) else sample
 
 
 def _noncontiguous(sample: Any) -> Any:
