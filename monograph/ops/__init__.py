@@ -34,7 +34,6 @@ from . import (
     integers,
     joining,
     linalg,
-    linalg_products,
     loss,
     math,
     matmul,

@@ -13,7 +13,7 @@ from ..ir.node import axis
 from ..tensor import Tensor
 from .define import Scalar, function, operator
 from .inplace import into
-from .linalg_products import vector_norm
+from .linalg.norms import vector_norm
 from .loss import reduced, reduction_of
 from .math import clamp, minimum
 from .matmul import matmul

@@ -12,7 +12,7 @@ from ..ir.index import Read, within, wrap
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
 from .define import Scalar, function, operator
-from .linalg_products import vector_norm
+from .linalg.norms import vector_norm
 from .places import slices
 
 f = build.functions

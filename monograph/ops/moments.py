@@ -12,7 +12,7 @@ from ..ir.node import axis
 from ..tensor import Tensor
 from .define import Scalar, function, operator
 from .inplace import with_out
-from .linalg_products import matrix_norm, vector_norm
+from .linalg.norms import matrix_norm, vector_norm
 from .reduce import axes_of, count, mean, numpy_names, root, squared
 
 f = build.functions
