@@ -112,8 +112,8 @@ def gelu_backward(quick: bool) -> Case:
     return Case(step, partial(theirs, *tensors), compiled)
 
 
-def layer_norm_both(quick: bool) -> Case:
-    """Forward and backward in one program; the result and three gradients are kept."""
+def layer_norm_both(quick: bool, kept: bool = True) -> Case:
+    """Forward and backward in one program; three gradients and, if kept, the result."""
     shapes = [(rows_of(quick), COLUMNS), (COLUMNS,), (COLUMNS,)]
     arrays = [normal(*shape) for shape in shapes]
     g = normal(rows_of(quick), COLUMNS)
@@ -126,8 +126,9 @@ def layer_norm_both(quick: bool) -> Case:
         x, w, b = own
         y = F.layer_norm(x, (COLUMNS,), w, b)
         y.backward(seed)
+        if not kept:
+            del y
         finish()
-        del y
 
     if torch is None:
         return Case(step)
@@ -181,6 +182,7 @@ def adamw(quick: bool) -> Case:
 CASES: dict[str, Callable[[bool], Case]] = {
     "softmax": softmax,
     "layer norm": layer_norm,
+    "layer norm backward": partial(layer_norm_both, kept=False),
     "layer norm forward + backward": layer_norm_both,
     "bias + GELU (tanh)": bias_gelu,
     "GELU (tanh) backward": gelu_backward,

@@ -93,11 +93,52 @@ def gelu(x: Tensor, approximate: str = "none") -> Any:
     0.0
     """
     if approximate == "tanh":
-        inner = (x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)
-        return x / (f.exp(inner * -2.0) + 1.0)  # (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u))
+        return x / (_gelu_exp(x) + 1.0)  # (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u))
     if approximate != "none":
         raise ValueError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
     return x * 0.5 * (f.erf(x * math.sqrt(0.5)) + 1.0)
+
+
+def _gelu_exp(x: Any) -> Any:
+    """exp(-2u) for the tanh formula's u."""
+    return f.exp((x + x * x * x * 0.044715) * (-2.0 * math.sqrt(2.0 / math.pi)))
+
+
+def _gelu_slope(x: Any) -> Any:
+    """The derivative of 2u."""
+    return x * x * (6.0 * 0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(8.0 / math.pi)
+
+
+@operator(to=None, method=False)
+def gelu_share(x: Tensor) -> Any:
+    """(1 + tanh(u)) / 2: the share of x that GELU lets pass."""
+    return 1.0 / (_gelu_exp(x) + 1.0)
+
+
+@operator(to=None, method=False)
+def gelu_rest(x: Tensor) -> Any:
+    """1 - gelu_share(x) without cancellation, nor infinity · 0 where x is far below zero."""
+    grown = _gelu_exp(x)
+    return build.select(grown < 1e38, grown, build.const(1e38, grown.dtype)) * gelu_share(x)
+
+
+@gelu_share.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return (g * _gelu_slope(x) * (gelu_share(x) * gelu_rest(x)),)
+
+
+@gelu_rest.derivative
+def _(g: Any, y: Any, x: Any) -> Any:
+    return (-g * _gelu_slope(x) * (gelu_share(x) * gelu_rest(x)),)
+
+
+@gelu.derivative
+def _(g: Any, y: Any, x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        share = gelu_share(x)
+        return (g * (share + x * _gelu_slope(x) * (share * gelu_rest(x))),)
+    below = f.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
+    return (g * (below + x * f.exp(x * x * -0.5) * math.sqrt(0.5 / math.pi)),)
 
 
 def _below(x: Any) -> Any:

@@ -474,6 +474,26 @@ def test_large_outputs_bypass_the_cache_when_aligned():
         np.testing.assert_array_equal(out, -given)
 
 
+@pytest.mark.parametrize("columns", [300, 1600])
+def test_rows_of_large_arrays_are_asked_for_ahead(columns):
+    rows = 9
+    r, c = Var("r", rows), Var("c", columns)
+    x, w = load(0, r * columns + c), load(1, c)
+    centred = apply("sub", x, apply("mul", Result(f32, 0), const(1 / columns)))
+    stages = (
+        Stage((c,), reductions=(Reduction(0, "add", x),)),
+        Stage((c,), stores=(Store(2, r * columns + c, apply("mul", centred, w)),)),
+    )
+    uses = (use(f32, rows * columns), use(f32, columns), use(f32, rows * columns, "out"))
+    kernel = Kernel("ahead", (r,), stages, uses, Schedule(c))
+    near = Machine(512, near_bytes=rows * columns * 4)
+    assert "prefetch" not in emit(kernel, near)
+    machine = Machine(512, near_bytes=rows * columns * 4 - 1)
+    asked = [line for line in emit(kernel, machine).splitlines() if "call void @llvm.pref" in line]
+    assert asked
+    check(kernel, machine=machine)
+
+
 def test_emission_is_deterministic():
     kernel = row_sum("argmax", f32, 21, 75, "inner", position=True)
     assert emit(kernel, Machine()) == emit(kernel, Machine())

@@ -153,12 +153,12 @@ record(
     lambda x: TF.leaky_relu(x, 0.3),
     activations,
 )
-record("gelu", activation.gelu, TF.gelu, lambda: activations()[:4])
+record("gelu", activation.gelu, TF.gelu, lambda: [*activations()[:4], call(STEEP)])
 record(
     "gelu by tanh",
     lambda x: activation.gelu(x, approximate="tanh"),
     lambda x: TF.gelu(x, approximate="tanh"),
-    lambda: unary()()[:4],
+    lambda: [*activations()[:4], call(STEEP)],
 )
 
 

@@ -16,6 +16,7 @@ from ...ir.index import Var
 from .. import kernel as kernels
 from ..kernel import Kernel, Load, Privatised, postorder, stage_values
 from . import plan as planning
+from . import prefetch
 from .body import BodyWriter
 from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
@@ -99,6 +100,7 @@ class Module:
     ) -> bool:  # fmt: skip
         """Write one version of the body; whether any of its stores is streamed."""
         writer = BodyWriter(kernel, plan, streamed, sizes, self.machine.bounds)
+        writer.memory.ahead = prefetch.distances(kernel, plan, self.machine)
         text = writer.write(name)
         if streamed and "!nontemporal" not in text:
             return False

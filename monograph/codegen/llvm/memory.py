@@ -7,6 +7,8 @@ gathered and scattered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...ir import dtypes
 from ...ir.extent import divided
 from ...ir.index import Expr, Sum, coefficient, split
@@ -19,6 +21,7 @@ from .types import MEMORY, memory
 from .vector import Builder
 
 STREAM = ", !nontemporal !0"
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
 
 class Memory(Addressing):
@@ -30,6 +33,7 @@ class Memory(Addressing):
 
     sink: Pointer  # where a scalar store goes whose guard does not hold
     streamed: frozenset[int] = frozenset()  # buffers whose aligned vector stores bypass the caches
+    ahead: Mapping[int, int] = {}  # loads (by id) that ask for what lies so many elements ahead
 
     def load(self, value: Load, copy: Copy) -> Ref:
         """The value of a Load at a copy."""
@@ -89,7 +93,18 @@ class Memory(Addressing):
 
     def _load_vector(self, value: Load, copy: Copy, mask: Ref | None) -> Ref:
         pointer = self.address(value.buffer, value.index, copy)
+        if mask is None and id(value) in self.ahead:
+            self._prefetch(value, pointer)
         return self.load_vector(value.buffer, pointer, mask, value.fill)
+
+    def _prefetch(self, value: Load, pointer: Pointer) -> None:
+        """Ask for a later vector: to read (0), into the second cache (2), data (1)."""
+        distance = self.builder.const(self.ahead[id(value)], dtypes.int64)
+        element = MEMORY[self.buffers[value.buffer].dtype]
+        later = self.builder.offset(pointer, element, distance)
+        self.builder.declarations.add(PREFETCH)
+        text = f"  call void @llvm.prefetch.p0(ptr {later.text}, i32 0, i32 2, i32 1)"
+        self.place.scope.section.append(text)
 
     def load_vector(
         self, buffer: int, pointer: Pointer, mask: Ref | None, fill: bool | int | float = 0
