@@ -494,6 +494,17 @@ def test_rows_of_large_arrays_are_asked_for_ahead(columns):
     check(kernel, machine=machine)
 
 
+@pytest.mark.parametrize("dtype", [d for d in NUMBERS if d.itemsize < 8])
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_a_single_lane_of_a_narrowed_vector_is_stored_alone(dtype, bits):
+    v = Var("v", 3)
+    wide = apply("cast", load(0, v, dtypes.int64), dtype=dtypes.int32)
+    value = apply("cast", wide, dtype=dtype)
+    stage = Stage((), stores=(Store(1, v, value, (Condition((v + 2) % 3, True),)),))
+    uses = (use(dtypes.int64, 3), use(dtype, 3, "out"))
+    check(Kernel("narrow", (v,), (stage,), uses, Schedule(v)), machine=Machine(bits))
+
+
 def test_emission_is_deterministic():
     kernel = row_sum("argmax", f32, 21, 75, "inner", position=True)
     assert emit(kernel, Machine()) == emit(kernel, Machine())

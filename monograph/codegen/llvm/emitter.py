@@ -20,6 +20,7 @@ from . import prefetch
 from .body import BodyWriter
 from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
+from .memory import ALL_LANES
 from .sizes import Sizes
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
@@ -115,6 +116,7 @@ class Module:
             *sorted(self.declarations),
             f"{NOTHING} = private unnamed_addr constant [{HARMLESS_BYTES} x i8] "
             "zeroinitializer, align 64",
+            f"{ALL_LANES} = private global i64 -1",
             *self.functions,
             f"attributes #0 = {{ {attributes} }}",
             "!0 = !{i32 1}",

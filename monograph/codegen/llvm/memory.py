@@ -21,6 +21,7 @@ from .types import MEMORY, memory
 from .vector import Builder
 
 STREAM = ", !nontemporal !0"
+ALL_LANES = "@mg_all_lanes"
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
 
@@ -222,6 +223,8 @@ class Memory(Addressing):
         dtype, lanes = raw.dtype, self.place.lanes
         pointer, mask = self._within(buffer, pointer, mask, self.place.scope, self.sink.text)
         kind = memory(dtype, lanes)
+        if mask is not None and not kind.endswith(("float>", "double>", "half>")):
+            mask = self.builder.and_(mask, self._all_lanes())
         if mask is None:
             place = f"align {dtype.itemsize}"
             if stream:
@@ -234,6 +237,18 @@ class Memory(Addressing):
                 f"<{lanes} x i1> {mask.text})"
             )
         self.place.scope.section.append("  " + text)
+
+    def _all_lanes(self) -> Ref:
+        """All lanes, which LLVM does not know.
+
+        Where it knows that a mask has one lane, it stores that lane of a narrowed vector in its
+        full width, over its neighbours (seen in LLVM 22.1).
+        """
+        builder, lanes = self.builder, self.place.lanes
+        word = builder.emit(builder.root, f"load volatile i64, ptr {ALL_LANES}")
+        bits = builder.emit(builder.root, f"trunc i64 {word} to i{lanes}")
+        text = f"bitcast i{lanes} {bits} to <{lanes} x i1>"
+        return Ref(builder.emit(builder.root, text), dtypes.bool_, lanes, builder.root)
 
     def _scatter(self, buffer: int, raw: Ref, base: Pointer, index: Ref, mask: Ref | None) -> None:
         builder, lanes = self.builder, self.place.lanes
