@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from monograph import record
-from monograph.backends.cpu import library
-from monograph.compiler.plan import CheckStep, HostStep, KernelStep
 from monograph.config import config
 from monograph.explain import report_of
 from monograph.runtime.executor import EXECUTOR
@@ -85,9 +83,13 @@ def instructions(step: Step, rounds: int = 10) -> list[InstructionTime]:
     _profile(frames, False)
     found = []
     for executable in executables:
-        for n, part in enumerate(described(executable)):
+        labels = executable.native.program.labels
+        for n, part in enumerate(executable.instructions()):
             took = best[id(executable), n]
-            found.append(InstructionTime(part.label, took, part.nbytes, part.flops))
+            # Of a library call also the code that it runs; speed of others is that of memory.
+            name = f"{labels[n]} {part.name}" if part.kind == "library" else part.name
+            flops = part.flops if part.kind == "library" else 0
+            found.append(InstructionTime(name, took, part.bytes, flops))
     return found
 
 
@@ -111,38 +113,6 @@ def kernel_seconds(step: Step, rounds: int = 20) -> float:
 
 
 # --- bytes --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Described:
-    """One instruction: what it is, the bytes of its operands, and (of a library) its work."""
-
-    label: str
-    nbytes: int
-    flops: int = 0
-
-
-def described(executable: Any) -> list[Described]:
-    """Every instruction of a program; a library call may be several."""
-    made = executable.compilation
-    if made is None:
-        raise RuntimeError("a program from disk does not say how it was made; set disk_cache off")
-    labels = executable.native.program.labels
-    found: list[Described] = []
-    kernels = iter(report_of(made).kernels)
-    for step in made.plan.steps:
-        if isinstance(step, CheckStep):  # reads one number; no kernel
-            found.append(Described("check", 8))
-            continue
-        kernel = next(kernels)
-        if isinstance(step, (KernelStep, HostStep)):
-            found.append(Described(kernel.name, kernel.bytes))
-            continue
-        for part in library.prepare(step.kind, step.operands, step.options) or ():
-            flops = 0 if "reorder" in part.primitive.implementation else kernel.flops
-            shapes = kernel.name.partition(" ")[2]
-            found.append(Described(f"{labels[len(found)]} {shapes}", kernel.bytes, flops))
-    return found
 
 
 @dataclass(frozen=True)

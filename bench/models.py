@@ -118,7 +118,7 @@ def _mebibytes(nbytes: float) -> str:
 
 COUNTS = [
     "model", "operators recorded", "nodes after expansion", "kernels", "library calls",
-    "distinct kernels", "parallel regions", "bytes / least",
+    "copies", "distinct kernels", "parallel regions", "bytes / least",
 ]  # fmt: skip
 
 
@@ -133,7 +133,9 @@ def counts(name: str, quick: bool) -> Table:
     generated = [kernel.name for kernel in report.kernels if kernel.kind == "generated"]
     numbers = (
         report.nodes_recorded, report.meta_nodes, len(generated),
-        len(report.kernels) - len(generated), len(set(generated)), report.parallel_regions,
+        [kernel.kind for kernel in report.kernels].count("library"),
+        [kernel.kind for kernel in report.kernels].count("copy"), len(set(generated)),
+        report.parallel_regions,
     )  # fmt: skip
     ratio = f"{report.bytes / report.least_bytes:.2f}"
     row = [workload.title, *map(str, numbers), ratio]

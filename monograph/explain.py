@@ -1,49 +1,63 @@
 """Reports: what a piece of code becomes. `mg.explain(fn, *args)` and `mg.explain_last()`.
 
-A report is read off the compilation itself: the passes with their times, every kernel with the
-bytes that it moves, the memory plan, and why the program was flushed and compiled.
+A report is read off the compilations themselves: the passes with their times, every kernel with
+the bytes that it moves, the memory plan, why there was a flush, and whether a cache had the
+program. It lists what a launch runs, one entry for each native instruction but the checks, which
+look at one number; `monograph.runtime.program.counters().kernels` counts the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from . import record, statistics
-from .codegen.kernel import Kernel
-from .codegen.printer import format_kernel
+from .compiler.facts import Facts, facts_of, regions_of, source_of
 from .compiler.pipeline import Compilation
-from .compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep
-from .ir.dtypes import BY_NAME
+from .compiler.plan import KernelStep
+from .ir.extent import hint
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """One entry of the program. `kind` is "generated", "library" or "host"."""
+    """One pass over memory.
+
+    `kind` is "generated", "library" (oneDNN, or NumPy where `on_host`), or "copy", which moves
+    elements and computes nothing. `bytes` is what it moves, `least_bytes` what it would if each
+    element were moved once. `source` is a generated kernel as text.
+    """
 
     name: str
     kind: str
+    source: str
     bytes: int
-    flops: int = 0
-    source: str = ""
+    least_bytes: int
+    flops: int
+    on_host: bool = False
 
 
 @dataclass
 class Report:
-    """What a recording was compiled to."""
+    """What a function was compiled to, over all of its flushes.
+
+    `regions` are the parts between contractions and other library calls. `cache` says for each
+    program whether it would have been found, or why not.
+    """
 
     kernels: list[KernelReport] = field(default_factory=list)
-    nodes_recorded: int = 0
-    meta_nodes: int = 0
+    parallel_regions: int = 0
     arena_bytes: int = 0
     arena_lower_bound: int = 0
-    least_bytes: int = 0
+    nodes_recorded: int = 0
+    meta_nodes: int = 0
+    regions: int = 0
+    distinct_regions: int = 0
     compile_seconds: float = 0.0
     pass_seconds: dict[str, float] = field(default_factory=dict)
     flushes: list[str] = field(default_factory=list)
-    parallel_regions: int = 0
+    cache: list[str] = field(default_factory=list)
+    least_bytes: int = 0  # of inputs and results alone
 
     @property
     def bytes(self) -> int:
@@ -51,25 +65,33 @@ class Report:
         return sum(kernel.bytes for kernel in self.kernels)
 
     def __str__(self) -> str:
-        count = {kind: 0 for kind in ("generated", "library", "host")}
+        count = {kind: 0 for kind in ("generated", "library", "copy")}
         for kernel in self.kernels:
             count[kernel.kind] += 1
-        on_host = f"{count['host']} calls on the host, " if count["host"] else ""
+        on_host = sum(kernel.on_host for kernel in self.kernels)
+        rest = f"{on_host} calls on the host, " if on_host else ""
+        rest += f"{count['copy']} copies, " if count["copy"] else ""
         lines = [
             f"{self.nodes_recorded} operators recorded, {self.meta_nodes} nodes after expansion",
-            f"{count['generated']} generated kernels, {count['library']} library calls, {on_host}"
-            f"{_size(self.bytes)} moved (inputs and results alone: {_size(self.least_bytes)})",
-            f"arena {_size(self.arena_bytes)} (no plan needs less than "
-            f"{_size(self.arena_lower_bound)})",
+            f"{count['generated']} generated kernels, {count['library'] - on_host} library calls, "
+            f"{rest}"
+            f"{size_text(self.bytes)} moved (inputs and results alone: "
+            f"{size_text(self.least_bytes)})",
+            f"{self.parallel_regions} parallel regions; {self.regions} regions between library "
+            f"calls, {self.distinct_regions} of them distinct",
+            f"arena {size_text(self.arena_bytes)} (no plan needs less than "
+            f"{size_text(self.arena_lower_bound)})",
             f"compiled in {self.compile_seconds * 1e3:.0f} ms: "
             + ", ".join(f"{n} {s * 1e3:.0f}" for n, s in self.pass_seconds.items()),
             f"flushed because: {', '.join(self.flushes) or 'nothing was pending'}",
+            f"cache: {'; '.join(dict.fromkeys(self.cache)) or 'nothing was looked for'}",
         ]
-        lines += [f"  {k.kind:9} {_size(k.bytes):>10}  {k.name}" for k in self.kernels]
+        lines += [f"  {k.kind:9} {size_text(k.bytes):>10}  {k.name}" for k in self.kernels]
         return "\n".join(lines)
 
 
-def _size(nbytes: float) -> str:
+def size_text(nbytes: float) -> str:
+    """A number of bytes, as people write it."""
     for unit in ("B", "kB", "MB"):
         if nbytes < 1000:
             return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
@@ -77,69 +99,61 @@ def _size(nbytes: float) -> str:
     return f"{nbytes:.2f} GB"
 
 
-def report_of(made: Compilation) -> Report:
-    """The report of a compilation."""
-    report = Report(nodes_recorded=len(made.recording.entries), meta_nodes=made.meta_nodes)
-    report.pass_seconds = {p.name: p.seconds for p in made.passes}
+def report_of(*compilations: Compilation) -> Report:
+    """The report of one or several compilations."""
+    report = Report()
+    regions: list[object] = []
+    for made in compilations:
+        report.nodes_recorded += len(made.recording.entries)
+        report.meta_nodes += made.meta_nodes
+        report.least_bytes += _least_bytes(made)
+        report.cache.append(made.lookup)
+        for each in made.passes:
+            known = report.pass_seconds.get(each.name, 0.0)
+            report.pass_seconds[each.name] = known + each.seconds
+        if made.plan is not None:
+            report.arena_bytes = max(report.arena_bytes, made.plan.arena_bytes)
+            report.arena_lower_bound = max(report.arena_lower_bound, made.plan.lower_bound)
+            report.kernels += _kernels(made)
+            report.parallel_regions += _parallel_regions(made)
+            regions += regions_of(made.plan)
     report.compile_seconds = sum(report.pass_seconds.values())
-    report.least_bytes = _least_bytes(made)
-    if made.plan is None:
-        return report
-    report.arena_bytes = made.plan.arena_bytes
-    report.arena_lower_bound = made.plan.lower_bound
-    kernels = {low.kernel.name: low for low in made.lowered.values()}
-    for step in made.plan.steps:
-        if isinstance(step, CheckStep):
-            continue  # looks at one number
-        if isinstance(step, KernelStep):
-            low = kernels[step.name]
-            report.parallel_regions += low.kernel.schedule.parallel
-            source = format_kernel(low.kernel)
-            report.kernels.append(
-                KernelReport(step.name, "generated", kernel_bytes(low.kernel), 0, source)
-            )
-        elif isinstance(step, HostStep):
-            report.kernels.append(_host(step))
-        else:
-            report.kernels.append(_library(step))
-            report.parallel_regions += 1
+    report.regions, report.distinct_regions = len(regions), len(set(regions))
     return report
 
 
-def kernel_bytes(kernel: Kernel) -> int:
-    """Bytes of memory that a kernel reads and writes, each element once."""
-    if kernel.segments:
-        total = sum(kernel.segments)
-        return sum(use.dtype.itemsize * (1 if use.shared else total) for use in kernel.buffers)
-    rows = prod(v.extent for v in kernel.outer)
-    points = rows * max(prod(v.extent for v in stage.axes) for stage in kernel.stages)
-    return sum(
-        min(use.elements, points) * use.dtype.itemsize  # a gather touches no more than its points
-        for use in kernel.buffers
-        if use.role not in ("row", "partials")
-    )
+def _kernels(made: Compilation) -> list[KernelReport]:
+    assert made.plan is not None and made.planner is not None
+    facts: Sequence[Facts] = made.instructions or facts_of(made.plan, made.planner)
+    text = {low.kernel.name: source_of(low) for low in made.lowered.values()}
+    return [
+        KernelReport(
+            each.name, each.kind, text.get(each.name, ""), each.bytes, each.least_bytes, each.flops,
+            each.on_host,
+        )
+        for each in facts
+        if each.kind != "check"
+    ]  # fmt: skip
 
 
-def _host(step: HostStep) -> KernelReport:
-    nbytes = sum(prod(a.shape) * BY_NAME[a.dtype].itemsize for a in step.arrays)
-    return KernelReport(step.label, "host", nbytes)
-
-
-def _library(step: LibraryStep) -> KernelReport:
-    sizes = {n: prod(o.shape) for n, o in step.operands.items()}
-    nbytes = sum(sizes[n] * BY_NAME[o.dtype].itemsize for n, o in step.operands.items())
-    src, weights, dst = (step.operands[n].shape for n in ("src", "weights", "dst"))
-    if step.kind == "matmul":
-        flops = 2 * sizes["dst"] * src[-1]
-    else:
-        flops = 2 * sizes["dst"] * prod(weights[1:])
-    shapes = " ".join("×".join(map(str, shape)) for shape in (src, weights, dst))
-    return KernelReport(f"{step.kind} {shapes}", "library", nbytes, flops)
+def _parallel_regions(made: Compilation) -> int:
+    """Times that a launch splits work over threads; a library call is taken to do it once."""
+    split = getattr(made.backend, "parallel_regions", None)
+    if split is None:  # a GPU
+        return 0
+    assert made.plan is not None
+    kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
+    steps = made.plan.steps
+    own: int = sum(split(kernels[step.name]) for step in steps if isinstance(step, KernelStep))
+    calls = [
+        each for each in made.instructions if each.name not in kernels and each.kind != "check"
+    ]
+    return own + sum(not each.on_host for each in calls)
 
 
 def _least_bytes(made: Compilation) -> int:
-    leaves = sum(m.size * m.dtype.itemsize for m in made.recording.leaves)
-    return leaves + sum(node.size * node.dtype.itemsize for node in made.results)
+    leaves = sum(hint(m.size) * m.dtype.itemsize for m in made.recording.leaves)
+    return leaves + sum(hint(node.size) * node.dtype.itemsize for node in made.results)
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
@@ -147,26 +161,28 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
 
     >>> import monograph as mg
     >>> report = mg.explain(lambda x: mg.softmax(x * 2, 1), mg.ones(64, 64))
-    >>> len(report.kernels)
-    1
+    >>> [(kernel.kind, kernel.bytes == kernel.least_bytes) for kernel in report.kernels]
+    [('generated', True)]
     """
     record.flush("explain")
     statistics.recent.clear()
     with record.programs.observed() as seen:
         kept = function(*args, **kwargs)
         record.flush("explain")
-    if not seen:
-        return Report(flushes=[reason for reason, _ in statistics.recent])
-    report = report_of(max(seen, key=lambda made: len(made.recording.entries)))
+    report = report_of(*seen)
     report.flushes = [reason for reason, _ in statistics.recent]
     del kept
     return report
 
 
 def explain_last() -> str:
-    """Why the last flushes of this process happened, the latest first."""
-    lines = [
-        f"{records} operators, because of: {reason}"
-        for reason, records in reversed(statistics.recent)
-    ]
+    """Why the last flushes of this process happened, the latest first.
+
+    Behind those whose program was not there yet stands why it was not.
+    """
+    lines = []
+    for ago, (reason, records) in enumerate(reversed(statistics.recent)):
+        line = f"{records} operators, because of: {reason}"
+        miss = statistics.misses.get(statistics.counters.flushes - ago)
+        lines.append(line if miss is None else f"{line}; {miss}")
     return "\n".join(lines) or "nothing was flushed yet"

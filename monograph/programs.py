@@ -78,7 +78,9 @@ class Programs:
 
     def _make(self, key: Any, recording: Recording, backend: str) -> Executable:
         if self._seen is not None:
-            return self._compile(key, recording, backend, None)
+            member = self._member(key, recording, backend)
+            lookup = self._lookup(key, recording, _digest(recording, backend), member)
+            return self._compile(key, recording, backend, None, lookup)
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
         if executable is not None:
@@ -90,16 +92,45 @@ class Programs:
                 member.note()
             self._by_key.setdefault(key, []).append(executable)
             return executable
+        lookup = self._lookup(key, recording, digest, member)
         if member is not None:
             patience = 2 if _is_small(recording) else 1
             executable = member.make(backends.load(backend), patience)
             if executable is not None:
+                statistics.note_miss(f"{lookup}; made for many sizes")
                 return self._share(key, executable)
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met.add(key)
             statistics.counters.interpreted += 1
             return compile_recording(recording, backends.load("reference"))
-        return self._compile(key, recording, backend, digest)
+        return self._compile(key, recording, backend, digest, lookup)
+
+    def _lookup(
+        self, key: Any, recording: Recording, digest: str | None, member: Member | None
+    ) -> str:
+        """Where a program for this recording is found, or why there is none."""
+        for each in self._by_key.get(key, ()):
+            if each.writes == recording.writes and set(each.outputs) >= set(recording.wanted):
+                return "found in memory"
+        if digest is not None and shelf.path(digest).exists():
+            return "found on disk"
+        return f"not found: {self._absence(key, member)}, {_not_on_disk(digest)}"
+
+    def _absence(self, key: Any, member: Member | None) -> str:
+        """Why no program in memory serves a recording."""
+        if self._by_key.get(key):
+            return "other results of it were needed so far"
+        if key in self._met:
+            return "it was interpreted when it came first"
+        if key in self._steady:
+            return "its sizes stay, and get a program of their own"
+        if any(other[0] == key[0] for other in self._by_key):
+            return "the backend or a setting changed"
+        if member is not None and member.family.samples:
+            known, numbers = member.family.samples[-1], member.structure.numbers
+            changes = [f"{a} → {b}" for a, b in zip(known, numbers, strict=True) if a != b]
+            return f"other sizes than before ({', '.join(dict.fromkeys(changes)) or 'none'})"
+        return "these operators were not recorded before"
 
     def _member(self, key: Any, recording: Recording, backend: str) -> Member | None:
         """The recording among those that differ in sizes only, where programs can be shared."""
@@ -122,13 +153,16 @@ class Programs:
         return executable
 
     def _compile(
-        self, key: Any, recording: Recording, backend: str, digest: str | None
+        self, key: Any, recording: Recording, backend: str, digest: str | None, lookup: str
     ) -> Executable:
+        if self._seen is None:
+            statistics.note_miss(lookup)
         statistics.counters.compilations += 1
         executable = compile_recording(recording, backends.load(backend), digest)
         self._by_key.setdefault(key, []).append(executable)
         made: Compilation | None = getattr(executable, "compilation", None)
         if self._seen is not None and made is not None:
+            made.lookup = lookup
             self._seen.append(made)
         return executable
 
@@ -160,6 +194,14 @@ def _digest(recording: Recording, backend: str) -> str | None:
     if not config.disk_cache or identity is None:
         return None
     return digest_of(recording, identity())
+
+
+def _not_on_disk(digest: str | None) -> str:
+    if not config.disk_cache:
+        return "and the disk cache is off"
+    if digest is None:
+        return "and such programs have no name on disk"
+    return "and not on disk"
 
 
 def _restore(digest: str | None, backend: str) -> Executable | None:

@@ -27,6 +27,16 @@ counters = Counters()
 recent: deque[tuple[str, int]] = deque(maxlen=32)  # (reason, records) of the last flushes
 
 
+misses: dict[int, str] = {}  # number of a flush → why its program had to be made
+
+
+def note_miss(why: str) -> None:
+    """Remember why the program of the present flush had to be made."""
+    misses[counters.flushes] = why
+    while len(misses) > recent.maxlen:  # type: ignore[operator]
+        del misses[next(iter(misses))]
+
+
 def note_flush(reason: str, records: int) -> None:
     """Count a flush and remember why it happened."""
     counters.flushes += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from .record import recorder
-from .statistics import Counters, counters, recent
+from .statistics import Counters, counters, misses, recent
 
 
 class Stats:
@@ -29,6 +29,7 @@ class Stats:
             setattr(counters, field.name, 0)
         self._skip = len(recorder().records)
         recent.clear()
+        misses.clear()
 
 
 stats = Stats()

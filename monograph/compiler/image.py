@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .checks import Note
+from .facts import Facts
 from .plan import CheckStep, HostStep, KernelStep, Layout, LibraryStep, Plan, Step
 
 _LENGTH_BYTES = 8
@@ -27,6 +28,7 @@ class Image:
     plan: Plan
     code: tuple[bytes, ...]  # one or more object files, together all kernels
     checks: tuple[Note, ...] = ()
+    facts: tuple[Facts, ...] = ()  # of each step
 
     def to_bytes(self) -> bytes:
         """The image in the form that is kept on disk."""
@@ -36,6 +38,7 @@ class Image:
             "results": self.results,
             "plan": self.plan,
             "checks": self.checks,
+            "facts": self.facts,
             "code": [len(part) for part in self.code],
         }
         text = json.dumps(header, default=vars, separators=(",", ":")).encode()
@@ -57,6 +60,7 @@ def from_bytes(stored: bytes) -> Image:
         _plan(header["plan"]),
         tuple(code),
         tuple([Note(**note) for note in header["checks"]]),
+        tuple([Facts(**{k: _frozen(v) for k, v in each.items()}) for each in header["facts"]]),
     )
 
 

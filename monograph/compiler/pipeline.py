@@ -26,6 +26,7 @@ from ..storage import Value
 from .checks import Note, reductions
 from .contractions import Contracted, copied, lower_contractions
 from .disk import shelf
+from .facts import Facts
 from .fuse import Fusion, Unit, operands
 from .host import everything
 from .image import Image
@@ -80,6 +81,9 @@ class Compilation:
     plan: Plan | None = None
     decisions: Decisions | None = None  # where the program is for many sizes
     image: Image | None = None  # where the backend makes one: what is kept on disk
+    backend: Any = None
+    lookup: str = ""  # where a program was looked for before this one was made
+    instructions: list[Facts] = field(default_factory=list)  # where a step may be several
     meta_nodes: int = 0
     checks: tuple[Note, ...] = ()  # what each check of the data tells the user
 
@@ -147,6 +151,7 @@ def _expand(made: Compilation, expansion: Expansion, backend: Any) -> list[Node]
 
 def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
+    made.backend = backend
     with made.step("recognise"):
         made.graph = recognise(made.graph)
     if has_complex(made.graph):

@@ -96,6 +96,7 @@ class Plan:
     lower_bound: int
     keys: list[int] = field(default_factory=list)
     numbers: tuple[int | float, ...] = ()  # computed from sizes that vary: the last slots
+    units: list[int] = field(default_factory=list)  # number of the unit that each step is of
 
 
 @dataclass
@@ -205,15 +206,16 @@ class Planner:
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
-        steps = [step for unit in self.order for step in self._steps(unit)]
+        steps = [(step, unit.number) for unit in self.order for step in self._steps(unit)]
         return Plan(
-            steps,
+            [step for step, _ in steps],
             [(shape_at(node.shape, values), node.dtype.name) for node in self.outputs],
             self._in_place,
             self.leaves,
             self.slots,
             arena,
             lower_bound(list(self.lifetimes.values())),
+            units=[number for _, number in steps],
         )
 
     def _verify_order(self) -> None:

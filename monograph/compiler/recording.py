@@ -15,7 +15,7 @@ from typing import Any
 
 from ..ir import build
 from ..ir.check import Check, collecting
-from ..ir.node import Map, Node, Slot, ancestors, make
+from ..ir.node import Map, Node, Slot, ancestors, enter_origin, make
 from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
 from .checks import Note
@@ -85,7 +85,6 @@ class Expansion:
     results: list[Node] = field(default_factory=list)
     rules: dict[int, Rule] = field(default_factory=dict)
     leaves: list[Node] = field(default_factory=list)
-    lines: dict[int, str] = field(default_factory=dict)  # node id → user's line
     marked: set[int] = field(default_factory=set)  # results that are differentiated for
     checks: list[Check] = field(default_factory=list)  # of what the wanted results depend on
     notes: list[Note] = field(default_factory=list)  # one for each check
@@ -106,10 +105,14 @@ class Expansion:
         with noting(self.rules):
             for number, entry in enumerate(self.recording.entries):
                 found: list[Check] = []
+                if self.given is None:
+                    enter_origin(number)
                 with collecting(found):
                     inputs = self._expand(entry, entry.stop and number < last)
                 if found and number in needed:
                     self._note(found, number, inputs)
+        if self.given is None:
+            enter_origin(-1)
         wanted = [self._place(position) for position in self.recording.wanted]
         return self._with_known(wanted) if self.known else wanted
 
@@ -153,7 +156,6 @@ class Expansion:
         for node in outputs:
             if len(self.results) in self.marked:
                 node = self._mark(node, len(self.results))
-            self.lines.setdefault(node.id, entry.line)
             self.results.append(node)
         return inputs
 

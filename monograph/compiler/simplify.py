@@ -22,6 +22,7 @@ from ..ir.node import (
     Reindex,
     Scatter,
     ancestors,
+    enter_origin,
     make,
 )
 from ..transform.invert import transpose_map
@@ -31,6 +32,14 @@ Rule = Callable[[Node], Node | None]
 
 def rebuild(node: Node, inputs: Sequence[Node]) -> Node:
     """The same node over other inputs, through its constructor."""
+    before = enter_origin(node.origin)
+    try:
+        return _rebuilt(node, inputs)
+    finally:
+        enter_origin(before)
+
+
+def _rebuilt(node: Node, inputs: Sequence[Node]) -> Node:
     if isinstance(node, Map) and not is_copy(node):
         return build.apply(node.function, *inputs, dtype=node.dtype)
     if isinstance(node, Reindex):

@@ -2,7 +2,8 @@
 
 A node is immutable and interned: inside one `interning()` block, structurally equal means
 identical. Its `id` grows with creation, and inputs exist before their users, so sorting by id is a
-topological order. Build nodes with the constructors in `build.py`, which simplify; the classes
+topological order. Its `origin`, no part of what it is, is the recorded call that it was first made
+for. Build nodes with the constructors in `build.py`, which simplify; the classes
 here only hold facts.
 """
 
@@ -25,13 +26,14 @@ Number = bool | int | float | complex
 class Node:
     """One array value of the graph, with `shape`, `dtype` and the nodes it is computed from."""
 
-    __slots__ = ("inputs", "shape", "dtype", "id", "attributes")
+    __slots__ = ("inputs", "shape", "dtype", "id", "attributes", "origin")
     fields: ClassVar[tuple[str, ...]] = ()
     inputs: tuple[Node, ...]
     shape: Shape
     dtype: DType
     id: int
     attributes: tuple[Any, ...]
+    origin: int  # number of the recorded call, or -1
 
     if TYPE_CHECKING:  # arithmetic is attached in `build.py`, with broadcasting and promotion
 
@@ -203,9 +205,13 @@ for _kind in (
 
 
 class _Scope(threading.local):
-    """The table of the thread's current `interning()` block, if it is in one."""
+    """The table of the thread's current `interning()` block, if it is in one.
+
+    `origin` is that of the nodes that are made now; -1 means that of their inputs.
+    """
 
     table: dict[tuple[Any, ...], Node] | None = None
+    origin: int = -1
 
 
 _counter = itertools.count()
@@ -224,7 +230,13 @@ def interning() -> Iterator[None]:
     try:
         yield
     finally:
-        _scope.table = None
+        _scope.table, _scope.origin = None, -1
+
+
+def enter_origin(number: int) -> int:
+    """Nodes made from now on come from this recorded call; the one they came from before."""
+    before, _scope.origin = _scope.origin, number
+    return before
 
 
 def make(
@@ -243,6 +255,8 @@ def make(
     node.dtype = dtype
     node.attributes = attributes
     node.id = next(_counter)
+    origin = _scope.origin
+    node.origin = max([n.origin for n in inputs], default=-1) if origin < 0 else origin
     if table is not None:
         table[key] = node
     return node
@@ -281,5 +295,5 @@ def ancestors(roots: Iterable[Node]) -> list[Node]:
 __all__ = [
     "Buffer", "Call", "Const", "Contract", "Coordinate", "DType", "Expr", "Guard", "Map", "Move",
     "Node", "Number", "Random", "Reduce", "Reindex", "Scatter", "Shape", "Slot", "ancestors",
-    "axis", "bool_", "coordinates", "int64", "interning", "make", "uint32",
+    "axis", "bool_", "coordinates", "enter_origin", "int64", "interning", "make", "uint32",
 ]  # fmt: skip

@@ -42,6 +42,7 @@ _DRIVER = """
 %timespec = type { i64, i64 }
 @mg_programs = global i64 0
 @mg_instructions = global i64 0
+@mg_checks = global i64 0
 declare i32 @clock_gettime(i32, ptr)
 
 define internal i64 @now() {
@@ -134,6 +135,9 @@ define void @mg_check(ptr %arguments) {
 entry:
   %value = load ptr, ptr %arguments
   %code = load i64, ptr %value
+  %checks = load i64, ptr @mg_checks
+  %checks.now = add i64 %checks, 1
+  store i64 %checks.now, ptr @mg_checks
   %fine = icmp eq i64 %code, 0
   br i1 %fine, label %done, label %wrong
 wrong:
@@ -322,11 +326,20 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What the native driver has run so far in this process."""
+    """What the native driver has run so far in this process.
+
+    Instructions are kernels, library calls, and checks, which look at one number.
+    """
 
     programs: int
     instructions: int
     parallel_regions: int
+    checks: int = 0
+
+    @property
+    def kernels(self) -> int:
+        """Instructions that do work."""
+        return self.instructions - self.checks
 
 
 class Program:
@@ -527,7 +540,9 @@ def driver() -> native.Module:
 
 def counters() -> Counters:
     """What has run in this process since it started."""
-    return Counters(_counter("mg_programs"), _counter("mg_instructions"), openmp.regions())
+    names = ("mg_programs", "mg_instructions", "mg_checks")
+    programs, instructions, checks = [_counter(name) for name in names]
+    return Counters(programs, instructions, openmp.regions(), checks)
 
 
 def _counter(name: str) -> int:

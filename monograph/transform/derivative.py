@@ -19,6 +19,7 @@ from ..ir.node import (
     Reindex,
     Scatter,
     coordinates,
+    enter_origin,
 )
 from ..ir.operator import Rule
 from .invert import transpose
@@ -44,15 +45,18 @@ def vjp(
     for node, cotangent in zip(outputs, cotangents, strict=True):
         _accumulate(sums, node, cotangent)
     stops = {node.id for node in wanted}
+    before = enter_origin(-1)
     for node in reversed(order):
         if node.id not in depends or node.id not in sums or not node.inputs:
             continue
         if node.id in stops and (not through or not _feeds(node, depends, rules)):
             continue
+        enter_origin(node.origin)  # a derivative belongs to the call that it is the derivative of
         inputs, parts = _pull(node, sums[node.id], rules)
         for source, part in zip(inputs, parts, strict=True):
             if part is not None and source.id in depends:
                 _accumulate(sums, source, part)
+    enter_origin(before)
     return [sums.get(node.id) for node in wanted]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from threading import Lock
@@ -12,8 +12,9 @@ import numpy as np
 
 from ... import statistics
 from ...codegen.kernel import Kernel
-from ...codegen.llvm import Machine, Module
+from ...codegen.llvm import Machine, Module, regions_of
 from ...codegen.llvm.bounds import OUTSIDE
+from ...compiler.facts import Facts, facts_of
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome, notes_at
@@ -60,6 +61,7 @@ class CpuExecutable:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
+        self.facts: Callable[[], Sequence[Facts]] = lambda: image.facts
         on_host = any(isinstance(step, HostStep) for step in image.plan.steps)
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
@@ -89,6 +91,10 @@ class CpuExecutable:
         self._new = [(n, k) for n, k in places if k not in self._in_place and n not in self._copied]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, _ in self._stay)
+
+    def instructions(self) -> list[Facts]:
+        """What is known of each native instruction, in order."""
+        return self.native.instructions(self.facts())
 
     def describe(self, word: int, instruction: int) -> str:
         """What a status word says that no check has set."""
@@ -155,9 +161,14 @@ def build(made: Compilation) -> Any:
     results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
     plan = _with_status(made.plan) if config.bounds_checks else made.plan
-    made.image = Image(recording.wanted, recording.writes, results, plan, code, made.checks)
+    assert made.planner is not None
+    facts = tuple(facts_of(made.plan, made.planner))
+    made.image = Image(
+        recording.wanted, recording.writes, results, plan, code, made.checks, facts
+    )  # fmt: skip
     executable = restore(made.image)
     executable.compilation = made
+    made.instructions = executable.instructions()
     return executable
 
 
@@ -215,7 +226,10 @@ class Instances:
         program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
-        return CpuExecutable(image, program)
+        executable = CpuExecutable(image, program)
+        planner = made.planner
+        executable.facts = lambda: facts_of(plan, planner, values)  # only if somebody asks
+        return executable
 
     def _sized(self, step: Step, values: Values) -> Step:
         if not isinstance(step, KernelStep):
@@ -228,7 +242,7 @@ def compile_kernels(
     kernels: Mapping[str, Kernel],
 ) -> tuple[tuple[bytes, ...], dict[str, tuple[Extent, ...]]]:
     """Object code of all kernels, several in one object; and which sizes each is to be given."""
-    machine = Machine(native.vector_bits(), bounds=config.bounds_checks)
+    machine = _machine()
     sizes: dict[str, tuple[Extent, ...]] = {}
     helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
     with Batch(helpers) as batch:
@@ -242,6 +256,15 @@ def compile_kernels(
         if module.length:
             batch.submit(module.text())
         return tuple(batch.collect()), sizes
+
+
+def parallel_regions(kernel: Kernel) -> int:
+    """How many parallel regions a launch of a kernel enters."""
+    return regions_of(kernel, _machine(), openmp.threads())
+
+
+def _machine() -> Machine:
+    return Machine(native.vector_bits(), bounds=config.bounds_checks)
 
 
 def identity() -> str:

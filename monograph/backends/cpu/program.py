@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ...compiler.facts import Facts
 from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
 from ...config import config
 from ...ir import dtypes
@@ -30,6 +32,7 @@ from ...runtime.program import (
 )
 from . import library, onednn
 from .host import host_function
+from .onednn import Primitive
 
 pool = Pool()
 
@@ -58,7 +61,8 @@ class NativeProgram:
         self.plan = plan
         self._kept: list[Any] = [keep]
         instructions: list[Instruction | Library] = []
-        for step in plan.steps:
+        self._of_step: list[tuple[int, Primitive | None]] = []  # per instruction
+        for number, step in enumerate(plan.steps):
             if isinstance(step, KernelStep):
                 operands = tuple(self._operand(r) for r in step.arguments)
                 if step.sizes:
@@ -71,7 +75,9 @@ class NativeProgram:
             elif isinstance(step, HostStep):
                 instructions.append(self._host(step))
             else:
-                instructions += self._library(step)
+                instructions += self._library(step, number)
+                continue
+            self._of_step.append((number, None))
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
@@ -97,7 +103,15 @@ class NativeProgram:
         self._kept.append(function)
         return function.instruction([self._operand(ref) for ref in step.arguments])
 
-    def _library(self, step: LibraryStep) -> list[Library]:
+    def instructions(self, facts: Sequence[Facts]) -> list[Facts]:
+        """What is known of each instruction, from what is known of each step."""
+        found = []
+        for number, primitive in self._of_step:
+            known = facts[number]
+            found.append(known if primitive is None else _of_primitive(known, primitive))
+        return found
+
+    def _library(self, step: LibraryStep, number: int) -> list[Library]:
         bound = library.prepare(step.kind, step.operands, step.options)
         if bound is None or library.workspace(bound) != step.workspace:
             raise RuntimeError(f"oneDNN no longer offers {step.kind} {step.operands}")
@@ -105,6 +119,7 @@ class NativeProgram:
         made = []
         for part in bound:
             self._kept.append(part.primitive)
+            self._of_step.append((number, part.primitive))
             operands = tuple(self._operand(step.arguments[name]) for name in part.buffers)
             p = part.primitive
             made.append(
@@ -127,6 +142,16 @@ class NativeProgram:
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
         return EXECUTOR.submit(frame, keep)
+
+
+def _of_primitive(known: Facts, primitive: Primitive) -> Facts:
+    """One of the primitives that a library call is made of: the call itself, or a copy for it."""
+    sizes = zip(primitive.operands, primitive.operand_bytes, strict=True)
+    nbytes = sum(size for name, size in sizes if name != "scratchpad")
+    if primitive.is_copy:
+        name = f"copy for {known.name}"
+        return replace(known, name=name, kind="copy", bytes=nbytes, least_bytes=nbytes, flops=0)
+    return replace(known, bytes=nbytes, least_bytes=nbytes, flops=primitive.flops)
 
 
 _FORMAT = {float: "d", int: "q", bool: "?7x"}

@@ -71,8 +71,7 @@ class Module:
     def _launch(self, kernel: Kernel, sizes: Sizes, suffix: str = "") -> list[str]:
         """Write a kernel's body; the instructions that run it."""
         plan = planning.make(kernel, self.machine)
-        chunks = kernel.schedule.chunks if _privatised(kernel) else 0
-        count = chunks or (_tiles(kernel) if kernel.segments else plan.units)
+        count, grain = _share(kernel, plan)
         if count == 0:
             return []
         body = f"@{kernel.name}.body"
@@ -85,7 +84,6 @@ class Module:
             lines, body = _alignment_test(kernel, streamed, body, self.machine)
         else:
             self._write(kernel, plan, body, frozenset(), sizes)
-        grain = 1 if chunks else plan.grain
         fetch, units = sizes.load(count, f"count{suffix}")
         if kernel.schedule.parallel and (_varies(count, grain) or count > grain):
             more, least = sizes.load(grain, f"grain{suffix}")
@@ -122,6 +120,24 @@ class Module:
             "!0 = !{i32 1}",
         ]
         return "\n".join(parts) + "\n"
+
+
+def regions_of(kernel: Kernel, machine: Machine, threads: int) -> int:
+    """How many times a launch of a kernel of known sizes splits its work over threads."""
+    parts = [_combining(kernel, *each) for each in enumerate(_privatised(kernel))]
+    return sum(_is_split(part, machine, threads) for part in [kernel, *parts])
+
+
+def _is_split(kernel: Kernel, machine: Machine, threads: int) -> bool:
+    count, grain = _share(kernel, planning.make(kernel, machine))
+    return kernel.schedule.parallel and threads > 1 and count > grain
+
+
+def _share(kernel: Kernel, plan: planning.Plan) -> tuple[int, int]:
+    """How many units of work a kernel has, and the least that a thread should take."""
+    if _privatised(kernel):
+        return kernel.schedule.chunks, 1
+    return _tiles(kernel) if kernel.segments else plan.units, plan.grain
 
 
 def _privatised(kernel: Kernel) -> list[Privatised]:

@@ -81,6 +81,7 @@ class Primitive:
         self.stream = library.stream
         self.implementation = kernel.implementation
         self.flops = kernel.flops
+        self.is_copy = kernel.flops == 0  # of an array to another layout
         self.operands = tuple(each.name for each in kernel.operands)
         self.argument_ids = tuple(each.argument for each in kernel.operands)
         self.operand_bytes = tuple(each.descriptor.bytes for each in kernel.operands)
