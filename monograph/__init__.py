@@ -64,6 +64,7 @@ from .placement import (
     preserve_format,
     strided,
 )
+from .profiler import profile
 from .saving import load, save
 from .stats import stats
 from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor

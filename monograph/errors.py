@@ -45,3 +45,7 @@ class BackendError(MonographError, RuntimeError):
 
 class FileFormatError(MonographError, RuntimeError, ValueError):
     """A file that is not what it should be: cut short, damaged, or of another format."""
+
+
+class ProfileError(MonographError, RuntimeError):
+    """A profile that cannot be taken: another one is on."""

@@ -48,6 +48,7 @@ class Trace:
     live: list[tuple[int, Any]] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
     lines: list[launches.Line] = field(default_factory=list)
+    origins: list[launches.Line] = field(default_factory=list)  # of each record
 
     def __call__(self, recorder: record.Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
@@ -57,6 +58,7 @@ class Trace:
         self.live = list(recorder.live_slots)
         self.results = recorder.results
         self.lines = launches.lines_of(executable.checks, recorder.records)
+        self.origins = [(each.code, each.offset) for each in recorder.records]
 
 
 class Jitted:
@@ -189,6 +191,7 @@ class Replay:
         self.live = trace.live
         self.watched = trace.executable.watched
         self.lines = trace.lines
+        self.origins = trace.origins
         arguments = {id(value): n for n, value in enumerate(entry)}
         self.arguments: list[tuple[_Cell, int]] = []  # which argument a leaf is
         self.captured: list[Storage] = []  # read at each call
@@ -257,6 +260,8 @@ class Replay:
             for value in values:
                 if not value.ready:
                     raise record._unknown(value)
+        if record.observer is not None:
+            record.observer.replay(self.origins)
         slots = self.slots
         for n, live in self.live:
             slots[n] = live.get()

@@ -75,6 +75,7 @@ class Programs:
                 return self._make(key, recording, backend)
         finally:
             statistics.counters.program_seconds += time.perf_counter() - started
+            statistics.note_span("make the program", started)
 
     def _make(self, key: Any, recording: Recording, backend: str) -> Executable:
         if self._seen is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -35,6 +37,16 @@ def note_miss(why: str) -> None:
     misses[counters.flushes] = why
     while len(misses) > recent.maxlen:  # type: ignore[operator]
         del misses[next(iter(misses))]
+
+
+# (name, begin, end, thread) of what Python did, in seconds of `time.perf_counter`; while profiling
+spans: list[tuple[str, float, float, int]] | None = None
+
+
+def note_span(name: str, begin: float) -> None:
+    """What began then ends now; remembered only while somebody profiles."""
+    if spans is not None:
+        spans.append((name, begin, time.perf_counter(), threading.get_ident()))
 
 
 def note_flush(reason: str, records: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..ir import build
 from ..ir.index import Var
-from ..ir.node import Buffer, Contract, Map, Node, ancestors, make
+from ..ir.node import Buffer, Contract, Map, Node, ancestors, enter_origin, make
 from . import layout
 from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
 from .host import Supports, everything, runs_on_host
@@ -54,6 +54,7 @@ def lower_contractions(
         calls: Calls = dict(convolutions)
         replaced: dict[int, Node] = {}
         for node in contracts:
+            enter_origin(node.origin)
             if node.id in convolutions:
                 fixed = _with_copies(node, convolutions[node.id])
                 if fixed is not node:
@@ -64,6 +65,7 @@ def lower_contractions(
                 calls[node.id] = call
             else:
                 replaced[node.id] = _otherwise(node, layouts, accept)
+        enter_origin(-1)
         if not replaced:
             for known in convolutions.values():
                 if known.kind == "backward_weights":

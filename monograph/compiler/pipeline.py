@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .. import statistics
 from ..codegen.printer import format_kernel
 from ..config import config
 from ..ir.extent import Decisions, Extent, Values, deciding
@@ -98,6 +99,7 @@ class Compilation:
         start = time.perf_counter()
         yield
         self.passes.append(Pass(name, time.perf_counter() - start))
+        statistics.note_span(name, start)
         self.meta_nodes = self.meta_nodes or len(ancestors(self.graph))
         # Sizes that vary may be equal without being the same: then two shapes meet that differ.
         always = self.decisions is not None and name in ("expand", "contract")

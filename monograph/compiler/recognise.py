@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from ..ir import build, index
 from ..ir.extent import hint
 from ..ir.index import Expr, Var
-from ..ir.node import Map, Node, Reduce, Reindex, ancestors, axis, coordinates
+from ..ir.node import (
+    Map,
+    Node,
+    Reduce,
+    Reindex,
+    ancestors,
+    axis,
+    coordinates,
+    enter_origin,
+)
 from .simplify import rebuild
 
 Factor = tuple[Node, tuple[Expr, ...]]  # an array, and where each point of the domain reads it
@@ -33,7 +42,9 @@ def recognise(outputs: Sequence[Node]) -> list[Node]:
         fresh = rebuild(node, inputs) if changed else node
         if isinstance(fresh, Reduce) and fresh.combine == "add" and node.dtype.is_smooth:
             if not node.inputs or node.inputs[0].id not in shared:
+                enter_origin(node.origin)
                 fresh = _lifted(fresh, depends) or fresh
+                enter_origin(-1)
         made[node.id] = fresh
     return [made[node.id] for node in outputs]
 

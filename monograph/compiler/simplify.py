@@ -75,11 +75,13 @@ def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:
         inputs = [made[source.id] for source in node.inputs]
         changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
         fresh = rebuild(node, inputs) if changed else node
+        enter_origin(node.origin)
         for rule in rules:
             replaced = rule(fresh)
             if replaced is not None:
                 fresh = replaced
         made[node.id] = fresh
+    enter_origin(-1)
     return [made[node.id] for node in outputs]
 
 

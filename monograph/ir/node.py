@@ -248,6 +248,8 @@ def make(
     if table is not None:
         found = table.get(key)
         if found is not None:
+            if found.origin < 0:
+                found.origin = _scope.origin
             return found  # type: ignore[return-value]
     node = kind.__new__(kind)
     node.inputs = inputs

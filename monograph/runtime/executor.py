@@ -15,6 +15,7 @@ import os
 import signal
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from monograph.runtime import native, openmp
 from monograph.runtime.program import Failure, Frame, Program, driver
@@ -237,6 +238,7 @@ class Executor:
         self._serial = False  # no thread may run programs: forked child, or exiting
         self._lock = threading.RLock()
         self._in_flight: deque[tuple[int, Frame, object]] = deque()
+        self.watch: Callable[[Frame], None] | None = None  # told of each frame before it runs
 
     def frame(self, program: Program) -> Frame:
         """A frame of the program that is free to be filled; waits if all are in flight."""
@@ -256,6 +258,8 @@ class Executor:
             if submitted - loop.completed.value >= QUEUE:  # the queue is full
                 self.wait(submitted - QUEUE + 1)
             ticket = frame.ticket = submitted + 1
+            if self.watch is not None:
+                self.watch(frame)
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.
             self._in_flight.append((ticket, frame, keep))
             run = loop.run_here if self._serial else loop.submit

@@ -14,8 +14,9 @@ import ctypes
 import struct
 from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from monograph.runtime import native, openmp
 from monograph.runtime.status import Owner
@@ -362,6 +363,7 @@ class Program:
         self.arena_bytes = arena_bytes
         self.keep = keep
         self.failures: list[Failure] = []
+        self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
         self._table = _Table(self, instructions)
         self.pack_leaves = struct.Struct(f"{leaf_count}q").pack_into
         self._frames = deque(Frame(self) for _ in range(FRAMES))
@@ -420,11 +422,15 @@ class Frame:
         """The status word of the last launch; read it after that launch has completed."""
         return self.words[_STATUS]
 
-    def profile(self, enabled: bool) -> None:
-        """Record, from the next launch on, when each instruction began and ended."""
+    def profile(self, enabled: bool) -> array[int] | None:
+        """Record, from the next launch on, when each instruction began and ended.
+
+        The times go to the array that is returned, which must live until the launch is over.
+        """
         count = len(self.program.labels) + 1
         self._times = array("q", bytes(WORD * count)) if enabled else None
         self.words[_PROFILE] = self._times.buffer_info()[0] if self._times is not None else 0
+        return self._times
 
     @property
     def times(self) -> list[int]:

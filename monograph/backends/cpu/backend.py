@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from threading import Lock
 from typing import Any
@@ -29,7 +30,7 @@ from ...runtime.memory import Block
 from ...runtime.waiting import on_synchronize
 from ...storage import Value
 from . import library
-from .program import NativeProgram, pool, prepare_runtime
+from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
 on_synchronize(EXECUTOR.synchronize)
@@ -57,11 +58,17 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 
-    def __init__(self, image: Image, native_program: NativeProgram) -> None:
+    def __init__(
+        self, image: Image, native_program: NativeProgram,
+        facts: Callable[[], Sequence[Facts]] | None = None,
+    ) -> None:  # fmt: skip
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
-        self.facts: Callable[[], Sequence[Facts]] = lambda: image.facts
+        known = image.facts  # not the image: it holds the object code
+        native_program.program.facts = partial(
+            facts_of_parts, native_program.parts, facts or (lambda: known)
+        )
         on_host = any(isinstance(step, HostStep) for step in image.plan.steps)
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
@@ -94,7 +101,7 @@ class CpuExecutable:
 
     def instructions(self) -> list[Facts]:
         """What is known of each native instruction, in order."""
-        return self.native.instructions(self.facts())
+        return list(self.native.program.facts())
 
     def describe(self, word: int, instruction: int) -> str:
         """What a status word says that no check has set."""
@@ -226,10 +233,8 @@ class Instances:
         program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
-        executable = CpuExecutable(image, program)
         planner = made.planner
-        executable.facts = lambda: facts_of(plan, planner, values)  # only if somebody asks
-        return executable
+        return CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
 
     def _sized(self, step: Step, values: Values) -> Step:
         if not isinstance(step, KernelStep):

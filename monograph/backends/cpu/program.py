@@ -61,7 +61,7 @@ class NativeProgram:
         self.plan = plan
         self._kept: list[Any] = [keep]
         instructions: list[Instruction | Library] = []
-        self._of_step: list[tuple[int, Primitive | None]] = []  # per instruction
+        self.parts: list[tuple[int, Primitive | None]] = []  # step of each instruction
         for number, step in enumerate(plan.steps):
             if isinstance(step, KernelStep):
                 operands = tuple(self._operand(r) for r in step.arguments)
@@ -77,7 +77,7 @@ class NativeProgram:
             else:
                 instructions += self._library(step, number)
                 continue
-            self._of_step.append((number, None))
+            self.parts.append((number, None))
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
@@ -103,14 +103,6 @@ class NativeProgram:
         self._kept.append(function)
         return function.instruction([self._operand(ref) for ref in step.arguments])
 
-    def instructions(self, facts: Sequence[Facts]) -> list[Facts]:
-        """What is known of each instruction, from what is known of each step."""
-        found = []
-        for number, primitive in self._of_step:
-            known = facts[number]
-            found.append(known if primitive is None else _of_primitive(known, primitive))
-        return found
-
     def _library(self, step: LibraryStep, number: int) -> list[Library]:
         bound = library.prepare(step.kind, step.operands, step.options)
         if bound is None or library.workspace(bound) != step.workspace:
@@ -119,7 +111,7 @@ class NativeProgram:
         made = []
         for part in bound:
             self._kept.append(part.primitive)
-            self._of_step.append((number, part.primitive))
+            self.parts.append((number, part.primitive))
             operands = tuple(self._operand(step.arguments[name]) for name in part.buffers)
             p = part.primitive
             made.append(
@@ -142,6 +134,17 @@ class NativeProgram:
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
         return EXECUTOR.submit(frame, keep)
+
+
+def facts_of_parts(
+    parts: Sequence[tuple[int, Primitive | None]], facts: Callable[[], Sequence[Facts]]
+) -> list[Facts]:
+    """What is known of each instruction, from what is known of each step."""
+    known = facts()
+    return [
+        known[number] if primitive is None else _of_primitive(known[number], primitive)
+        for number, primitive in parts
+    ]
 
 
 def _of_primitive(known: Facts, primitive: Primitive) -> Facts:
