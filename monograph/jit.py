@@ -4,24 +4,30 @@ The first call with a signature runs the function with all flushes held back, so
 one recording, and notes where every input comes from: an argument, the storage of a tensor that
 the function closed over, or a number that is read anew. Later calls launch the program and put the
 results where the function put them: parameters, buffers, optimiser state, gradients, and the value
-returned. A function that reads a value in between, or that returns something to differentiate
-later, cannot be replayed: it runs as usual, and `reasons` says why.
+returned. What else Python found when it ran is guarded (`guards.py`): if it changed, the function
+is traced again. Traces with other sizes share a program, as recordings do. A function that reads a
+value in between, or that returns something to differentiate later, cannot be replayed: it runs as
+usual. `reasons` says why.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
 from . import launches, record, statistics
 from .config import config
+from .guards import Guards
+from .ir.dtypes import get_default_dtype
 from .storage import Meta, Storage, Value
 from .tensor import Tensor, from_value
 
 TRACES = 64  # signatures kept per function
+STATES = 8  # traces of one signature, under other guards; and misses in a row before giving up
 
 
 def jit(function: Callable[..., Any]) -> Jitted:
@@ -62,61 +68,175 @@ class Trace:
 
 
 class Jitted:
-    """A function that replays. `reasons` lists why calls were traced, or cannot be replayed."""
+    """A function that replays. `reasons` lists why calls were traced again, or not replayed."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self.reasons: list[str] = []
-        self._replays: dict[Any, Replay | None] = {}
+        self.reasons: list[str] = []  # the latest last
+        self._replays: dict[Any, list[Replay] | None] = {}  # None: cannot be replayed
+        self._misses = 0  # calls in a row whose guards did not hold
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = record.recorder()
-        if recorder.hold:
-            return self.function(*args, **kwargs)  # inside another trace
+        if recorder.hold or recorder.eager:
+            return self.function(*args, **kwargs)  # inside another trace, or step by step
         if recorder.records:
             record.flush("jit entry")
         leaves: list[Tensor] = []
         shape = [_signature(arg, leaves) for arg in args]
         if kwargs:
             shape.append(("by name", _signature(kwargs, leaves)))
-        key = (tuple(shape), recorder.grad, config.backend, config.onednn, config.bounds_checks)
-        replay = self._replays.get(key, _UNSEEN)
-        if replay is None:
+        key = (
+            tuple(shape), recorder.grad, recorder.inference, config.backend, config.onednn,
+            config.bounds_checks, get_default_dtype(),
+        )  # fmt: skip
+        replays = self._replays.get(key, _UNSEEN)
+        if replays is None:
             return self.function(*args, **kwargs)
-        if replay is not _UNSEEN:
+        reason = None
+        for replay in replays:
             values = replay.inputs(leaves)
             changed = replay.changed(values)
             if changed is None:
+                self._misses = 0
                 return replay.run(values)
-            self.reasons.append(f"traced again: {changed}")
-        return self._trace(key, args, kwargs, leaves)
+            reason = reason or changed  # of the latest trace
+        if reason is None and self._replays:
+            reason = self._difference(key)
+        return self._trace(key, args, kwargs, leaves, reason)
 
-    def _trace(self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor]) -> Any:
+    def _trace(
+        self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor], reason: str | None
+    ) -> Any:
+        """Run the function and note what it does, because of that reason."""
         recorder = record.recorder()
         trace = Trace()
         entry = [t._value() for t in leaves]
+        guards = Guards(self.function, self._arguments(args, kwargs))
         recorder.hold += 1
         recorder.capture, recorder.deposits, recorder.modules = trace, [], []
         try:
             result = _own_storages(self.function(*args, **kwargs))
             record.flush("jit")
             deposits, modules = recorder.deposits, recorder.modules
+            cleared = recorder.cleared
         finally:
             recorder.hold -= 1
             recorder.capture, recorder.deposits, recorder.modules = None, [], []
+            recorder.cleared = set()
+        if reason is not None:
+            self._note(f"traced again: {reason}")
         problem = _obstacle(trace, result, deposits)
-        if len(self._replays) >= TRACES:
-            self._replays.pop(next(iter(self._replays)))
         if problem is not None:
-            self.reasons.append(f"not replayed: {problem}")
-            self._replays[key] = None
+            self._note(f"not replayed: {problem}")
+            self._keep(key, None)
         else:
-            self._replays[key] = Replay(trace, entry, result, deposits, modules)
+            guards.settle(modules)
+            replay = Replay(trace, entry, result, deposits, guards)
+            _guard_tensors(guards, replay, deposits, cleared)
+            self._keep(key, replay)
         return result
+
+    def _keep(self, key: Any, replay: Replay | None) -> None:
+        """Keep a trace, unless what it assumes never holds for long."""
+        known = self._replays.get(key)
+        self._misses += bool(known)
+        if replay is None or (known and self._misses > STATES):
+            if replay is not None:
+                self._note(f"not replayed: {STATES} calls in a row found something changed")
+            self._replays[key] = None
+            return
+        if known is None and len(self._replays) >= TRACES:
+            self._replays.pop(next(iter(self._replays)))
+        self._replays[key] = [replay, *(known or ())][:STATES]
+
+    def _arguments(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
+        """The arguments by name, where they have names."""
+        try:
+            return inspect.signature(self.function).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):
+            return kwargs  # type: ignore[no-any-return]
+
+    def _difference(self, key: Any) -> str:
+        """What sets a call apart from the latest one that was traced."""
+        latest = next(reversed(self._replays))
+        try:
+            names = list(inspect.signature(self.function).parameters)
+        except (TypeError, ValueError):
+            names = []
+        for n, (new, old) in enumerate(zip(key[0], latest[0])):
+            if new != old:
+                name = names[n] if n < len(names) else f"argument {n}"
+                return f"{name} is now {_shown(new)}, was {_shown(old)}"
+        if len(key[0]) != len(latest[0]):
+            return "other arguments were given"
+        for name, new, old in zip(MODES, key[1:], latest[1:]):
+            if new != old:
+                return f"{name} is now {new}, was {old}"
+        return "other arguments were given"
+
+    def _note(self, reason: str) -> None:
+        self.reasons = [*self.reasons[1 - TRACES :], reason]
+        statistics.note_trace(f"{getattr(self, '__name__', 'a function')} was {reason}")
+
+
+# What the key of a trace holds behind the arguments.
+MODES = (
+    "grad mode",
+    "inference mode",
+    "the backend",
+    "onednn",
+    "bounds_checks",
+    "the default dtype",
+)
+
+
+def _shown(part: Any) -> str:
+    """An argument in a signature, in words."""
+    if isinstance(part, tuple) and part and isinstance(part[0], Meta):
+        return f"{part[0]!r}{' with gradients' if part[1] else ''}"
+    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], type):
+        return repr(part[1])
+    return repr(part)
+
+
+def _guard_tensors(guards: Guards, replay: Replay, deposits: list[Any], cleared: set[int]) -> None:
+    """Guard which gradients there were, and which captured tensors required some.
+
+    One that the function set to None itself before it put another there does not matter.
+    """
+    guards.gradients = [(leaf, None) for leaf, _ in deposits if id(leaf) not in cleared]
+    written = {id(storage) for storage in replay.written()}
+    captured = [storage for _, storage in replay.captured]
+    known = {id(storage) for storage in captured}
+    for storage in captured:
+        guards.flags.append((storage, storage.value.requires_grad))
+        leaf = storage.value.leaf() if storage.value.leaf is not None else None
+        held = None if leaf is None else leaf._grad
+        if held is None or id(held._storage) not in known:
+            continue
+        if id(held._storage) in written:
+            guards.gradients.append((leaf, held))
+        else:  # only read, as an optimiser's step does: whichever it is then
+            guards.needed.append(leaf)
+            replay.follow(held._storage, Gradient(leaf))
+
+
+class Gradient:
+    """Stands for the storage of a tensor's gradient, whichever that is."""
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = leaf
+
+    @property
+    def value(self) -> Value:
+        return self.leaf._grad._value()  # type: ignore[no-any-return]
 
 
 def _signature(tree: Any, leaves: list[Tensor]) -> Any:
@@ -168,7 +288,7 @@ def _obstacle(trace: Trace, result: Any, deposits: list[Any]) -> str | None:
     return None
 
 
-_UNSEEN: Any = object()
+_UNSEEN: Any = ()
 
 
 class _Cell:
@@ -184,7 +304,7 @@ class Replay:
     """A traced call that can be launched again."""
 
     def __init__(
-        self, trace: Trace, entry: list[Value], result: Any, deposits: list[Any], modules: list[Any]
+        self, trace: Trace, entry: list[Value], result: Any, deposits: list[Any], guards: Guards
     ) -> None:
         self.executable = trace.executable
         self.slots = trace.slots
@@ -195,7 +315,7 @@ class Replay:
         arguments = {id(value): n for n, value in enumerate(entry)}
         self.arguments: list[tuple[_Cell, int]] = []  # which argument a leaf is
         self.captured: list[Storage] = []  # read at each call
-        self.cells: list[_Cell | Storage] = []  # where the value of each leaf is found
+        self.cells: list[Any] = []  # where the value of each leaf is found
         for value in trace.leaves:
             owner = value.owner() if value.owner is not None else None
             if id(value) in arguments:
@@ -207,7 +327,7 @@ class Replay:
             else:
                 self.cells.append(_Cell(value))
         self.metas = [value.meta for value in trace.leaves]
-        self.modules = [(m, m.training) for m in dict.fromkeys(modules)]
+        self.guards = guards
         self._note_results(trace, result, deposits)
 
     def _note_results(self, trace: Trace, result: Any, deposits: list[Any]) -> None:
@@ -236,6 +356,14 @@ class Replay:
             else:
                 self.states.append((n, ref(storage)))
 
+    def written(self) -> list[Any]:
+        """The storages that the function writes to."""
+        return [*self.stays, *[where() for _, where in self.states]]
+
+    def follow(self, storage: Storage, source: Any) -> None:
+        """Read from now on `source.value` where the storage's was read."""
+        self.cells = [source if cell is storage else cell for cell in self.cells]
+
     def inputs(self, arguments: list[Tensor]) -> list[Value]:
         """The arguments and the present state, in the order of the program's leaves."""
         for cell, n in self.arguments:
@@ -244,9 +372,9 @@ class Replay:
 
     def changed(self, values: list[Value]) -> str | None:
         """What differs from when the call was traced, or None."""
-        for module, training in self.modules:
-            if module.training is not training:
-                return f"{type(module).__name__}.training is now {module.training}"
+        changed = self.guards.changed()
+        if changed is not None:
+            return changed
         if [value.meta for value in values] != self.metas:
             metas = zip(values, self.metas, strict=True)
             other = next(value.meta for value, meta in metas if value.meta is not meta)

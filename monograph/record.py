@@ -96,6 +96,7 @@ class Recorder:
         self.capture: Callable[..., None] | None = None
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
+        self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held
         self.depth = 0  # of calls of modules within one another
         self.outer: Recorder | None = None  # while a transform traces a function: see `inner`
         self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside

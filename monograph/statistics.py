@@ -49,6 +49,12 @@ def note_span(name: str, begin: float) -> None:
         spans.append((name, begin, time.perf_counter(), threading.get_ident()))
 
 
+def note_trace(what: str) -> None:
+    """Remember what became of a trace, beside why the program of its flush had to be made."""
+    known = misses.get(counters.flushes)
+    note_miss(what if known is None else f"{what}; {known}")
+
+
 def note_flush(reason: str, records: int) -> None:
     """Count a flush and remember why it happened."""
     counters.flushes += 1

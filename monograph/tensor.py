@@ -17,6 +17,7 @@ import numpy as np
 
 from . import display, errors, record, sharing
 from .geometry import Geometry, geometry_of
+from .guards import changes
 from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
@@ -264,6 +265,7 @@ class Tensor:
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
+        changes.count += 1
         value.requires_grad = flag
         value.leaf = ref(self) if flag else None
         return self
@@ -303,11 +305,13 @@ class Tensor:
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
                 "same size"
             )
+        if new is None and record.recorder().hold:
+            record.recorder().cleared.add(id(self))
         self._grad = new
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     @property
     def grad_fn(self) -> Any:

@@ -5,7 +5,8 @@ import pytest
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph import nn
+from monograph import nn, record
+from monograph.programs import Programs
 
 
 @pytest.fixture(params=["reference", "cpu"], autouse=True)
@@ -78,7 +79,7 @@ def test_another_shape_is_traced_too():
     assert double(mg.ones(2)).tolist() == [2.0, 2.0]
     assert double(mg.ones(3)).tolist() == [2.0, 2.0, 2.0]
     assert double(mg.ones(2) * 3).tolist() == [6.0, 6.0]
-    assert double.reasons == []
+    assert double.reasons == ["traced again: x is now float32[3], was float32[2]"]
 
 
 def test_numbers_are_part_of_the_signature():
@@ -131,3 +132,330 @@ def test_methods_can_be_jitted():
     results = [counter.add(mg.ones(2)).tolist() for _ in range(3)]
     assert results == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
     assert counter.total.tolist() == [3.0, 3.0]
+
+
+# --- gradients ------------------------------------------------------------------------------------
+
+
+def test_gradients_accumulate_as_they_do_without():
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+
+    @mg.jit
+    def add(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss.detach()
+
+    found = []
+    for _ in range(4):
+        add(mg.ones(2))
+        found.append(w.grad.tolist())
+    assert found == [[n, n] for n in (1.0, 2.0, 3.0, 4.0)]
+    assert add.reasons == ["traced again: a gradient is there now"]
+    w.grad = None
+    add(mg.ones(2))
+    assert w.grad.tolist() == [1.0, 1.0]
+    held = w.grad
+    add(mg.ones(2))
+    add(mg.ones(2))
+    assert w.grad.tolist() == [3.0, 3.0]
+    del held
+
+
+def test_a_step_whose_gradients_come_from_outside():
+    model, optimizer, _ = training()
+    other, plain, _ = training()
+    update = mg.jit(lambda: optimizer.step())
+    calls = mg.stats().recorded
+    for x, y in batches(5):
+        for m, o, step in ((model, optimizer, update), (other, plain, plain.step)):
+            o.zero_grad()
+            F.cross_entropy(m(x), y).backward()
+            step()
+    assert update.reasons == []
+    for p, q in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-5, atol=1e-7)
+    assert mg.stats().recorded > calls
+
+
+def test_freezing_a_parameter_is_noticed():
+    model, _, step = training()
+    step = mg.jit(step)
+    data = list(batches(4))
+    step(*data[0])
+    step(*data[1])
+    model[0].weight.requires_grad_(False)
+    model[0].weight.grad = None
+    before = model[0].weight.detach().numpy().copy()
+    step(*data[2])
+    step(*data[3])
+    np.testing.assert_array_equal(model[0].weight.detach().numpy(), before)
+    assert "requires_grad" in step.reasons[-1]
+
+
+# --- nesting --------------------------------------------------------------------------------------
+
+
+def test_jit_inside_jit():
+    traced = []
+
+    @mg.jit
+    def inner(x):
+        traced.append("inner")
+        return x * 2 + 1
+
+    @mg.jit
+    def outer(x):
+        traced.append("outer")
+        return inner(x).sin() + inner(x)
+
+    for n in range(4):
+        x = mg.ones(3) * n
+        np.testing.assert_allclose(outer(x).numpy(), np.sin(2 * n + 1) + 2 * n + np.ones(3), 1e-6)
+        assert inner(x).tolist() == [2.0 * n + 1] * 3
+    assert traced == ["outer", "inner", "inner", "inner"]
+    assert (outer.reasons, inner.reasons) == ([], [])
+
+
+def test_a_jitted_loss_inside_a_jitted_step_trains():
+    model, optimizer, _ = training()
+    other, plain, step = training()
+
+    @mg.jit
+    def loss_of(x, y):
+        return F.cross_entropy(model(x), y)
+
+    @mg.jit
+    def nested(x, y):
+        loss = loss_of(x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for x, y in batches(6):
+        assert nested(x, y).item() == pytest.approx(step(x, y).item(), rel=1e-5)
+    assert nested.reasons == []
+
+
+def test_what_an_inner_function_reads_is_guarded():
+    scale = [2.0]
+    inner = mg.jit(lambda x: x * scale[0])
+    outer = mg.jit(lambda x: inner(x) + 1)
+    x = mg.ones(2)
+    assert outer(x).tolist() == outer(x).tolist() == [3.0, 3.0]
+    scale[0] = 5.0
+    assert outer(x).tolist() == [6.0, 6.0]
+
+
+# --- guards ---------------------------------------------------------------------------------------
+
+FACTOR = 2.0
+
+
+def by_factor(x):
+    return x * FACTOR
+
+
+class Settings:
+    shift = 1.0
+
+    def __init__(self):
+        self.scale = 3.0
+
+    def apply(self, x):
+        return x * self.scale + self.shift
+
+
+def test_a_closure_is_guarded():
+    by = 2.0
+
+    def scaled(x):
+        return x * by
+
+    scaled = mg.jit(scaled)
+    x = mg.ones(2)
+    assert [scaled(x).tolist()[0] for _ in range(2)] == [2.0, 2.0]
+    by = 7.0
+    assert [scaled(x).tolist()[0] for _ in range(2)] == [7.0, 7.0]
+    assert scaled.reasons == ["traced again: by is now 7.0, was 2.0"]
+    by = 2.0
+    assert scaled(x).tolist() == [2.0, 2.0]
+    assert len(scaled.reasons) == 1  # the first trace serves again
+
+
+def test_a_global_of_a_function_that_is_called_is_guarded(monkeypatch):
+    twice = mg.jit(lambda x: by_factor(x) + 1)
+    x = mg.ones(2)
+    assert twice(x).tolist() == twice(x).tolist() == [3.0, 3.0]
+    monkeypatch.setitem(globals(), "FACTOR", 10.0)
+    assert twice(x).tolist() == [11.0, 11.0]
+    assert twice.reasons == ["traced again: FACTOR is now 10.0, was 2.0"]
+
+
+def test_attributes_of_objects_are_guarded():
+    settings = Settings()
+    applied = mg.jit(lambda x: settings.apply(x))
+    x = mg.ones(2)
+    assert applied(x).tolist() == applied(x).tolist() == [4.0, 4.0]
+    settings.scale = 4.0
+    assert applied(x).tolist() == [5.0, 5.0]
+    assert applied.reasons == ["traced again: self.scale is now 4.0, was 3.0"]
+
+
+def test_attributes_of_an_argument_are_guarded():
+    class Shifted:
+        def __init__(self):
+            self.by = 1.0
+
+        @mg.jit
+        def __call__(self, x):
+            return x + self.by
+
+    shifted, x = Shifted(), mg.ones(2)
+    assert shifted(x).tolist() == shifted(x).tolist() == [2.0, 2.0]
+    shifted.by = 5.0
+    assert shifted(x).tolist() == [6.0, 6.0]
+
+
+def test_attributes_of_modules_are_guarded():
+    layer = nn.Dropout(0.0)
+    model = nn.Sequential(nn.Identity(), layer)
+    drop = mg.jit(lambda x: model(x) * 1)
+    x = mg.ones(1000)
+    assert [(drop(x).numpy() == 1).all() for _ in range(2)] == [True, True]
+    layer.p = 0.9
+    assert (drop(x).detach().numpy() == 0).mean() > 0.5
+    assert "Dropout.p is now 0.9, was 0.0" in drop.reasons[-1]
+    layer.other = "something that nobody reads, noticed all the same"
+    model.register_forward_hook(lambda module, args, output: output * 0)
+    assert (drop(x).numpy() == 0).all()
+
+
+def test_another_parameter_and_another_tensor_are_noticed():
+    layer = nn.Linear(2, 2, bias=False)
+    offset = mg.zeros(2)
+
+    def run(x):
+        return (layer(x) + offset).detach()
+
+    run = mg.jit(run)
+    x = mg.ones(1, 2)
+    run(x)
+    layer.weight = nn.Parameter(mg.ones(2, 2))
+    assert run(x).tolist() == [[2.0, 2.0]]
+    offset = mg.ones(2)
+    assert run(x).tolist() == run(x).tolist() == [[3.0, 3.0]]
+    assert "offset is now another Tensor" in run.reasons[-1]
+
+
+def test_contents_of_lists_are_guarded():
+    widths = [1.0, 2.0]
+    total = mg.jit(lambda x: sum(x * w for w in widths))
+    x = mg.ones(2)
+    assert total(x).tolist() == total(x).tolist() == [3.0, 3.0]
+    widths.append(4.0)
+    assert total(x).tolist() == [7.0, 7.0]
+
+
+def test_training_and_evaluation_may_alternate():
+    layer = nn.Dropout(0.9)
+    calls = []
+
+    def run(x):
+        calls.append(1)
+        return layer(x)
+
+    drop = mg.jit(run)
+    x = mg.ones(1000)
+    for _ in range(12):
+        layer.train()
+        assert (drop(x).detach().numpy() == 0).mean() > 0.5
+        layer.eval()
+        assert (drop(x).detach().numpy() == 1).all()
+    assert len(drop.reasons) <= 3
+
+
+def test_what_changes_at_every_call_is_not_replayed():
+    count = 0.0
+
+    def run(x):
+        return x * count
+
+    run = mg.jit(run)
+    x = mg.ones(2)
+    for n in range(20):
+        count = float(n)
+        assert run(x).tolist() == [n, n]
+    assert "calls in a row" in run.reasons[-1]
+
+
+def test_effects_on_python_happen_when_a_call_is_traced():
+    count, seen = 0, []
+
+    def run(x):
+        nonlocal count
+        count += 1
+        seen.append(count)
+        return x * 2
+
+    run = mg.jit(run)
+    for _ in range(5):
+        assert run(mg.ones(2)).tolist() == [2.0, 2.0]
+    run(mg.ones(3))
+    run(mg.ones(2))
+    assert (count, seen) == (2, [1, 2])
+
+
+def test_modes_are_noticed():
+    w = mg.tensor([3.0], requires_grad=True)
+    run = mg.jit(lambda x: (w * x).detach())
+    x = mg.ones(1)
+    run(x)
+    with mg.no_grad():
+        assert run(x).tolist() == [3.0]
+    assert run.reasons[-1] == "traced again: grad mode is now False, was True"
+    with mg.eager():
+        assert run(x).tolist() == [3.0]
+
+
+def test_reasons_name_the_argument():
+    run = mg.jit(lambda x, by: x * by)
+    run(mg.ones(2), 2.0)
+    run(mg.ones(3), 2.0)
+    run(mg.ones(3), 4.0)
+    run(mg.ones(3).double(), 4.0)
+    assert run.reasons == [
+        "traced again: x is now float32[3], was float32[2]",
+        "traced again: by is now 4.0, was 2.0",
+        "traced again: x is now float64[3], was float32[3]",
+    ]
+    assert "<lambda> was traced again: x is now float64[3]" in mg.explain_last()
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_ten_batch_sizes_compile_three_times_at_most(backend, monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "programs", Programs())
+    model, _, step = training()
+    other, _, plain = training()
+    step = mg.jit(step)
+    rng = np.random.default_rng(0)
+    sizes = (32, 48, 7, 16, 20, 64, 33, 50, 12, 9)
+    with mg.config.override(disk_cache=False):
+        before = mg.stats().compilations
+        pairs = []
+        for n in sizes:
+            for _ in range(2):
+                x = rng.standard_normal((n, 4)).astype("f")
+                y = rng.integers(0, 2, n)
+                pairs.append((x, y, step(mg.tensor(x), mg.tensor(y)).item()))
+        if mg.config.backend == "cpu":
+            assert mg.stats().compilations - before <= 3
+        reasons = len(step.reasons)
+        for n in sizes:
+            step(mg.ones(n, 4), mg.zeros(n, dtype=mg.int64))
+        assert len(step.reasons) == reasons < len(sizes)  # nothing was traced again
+    for x, y, loss in pairs:
+        assert plain(mg.tensor(x), mg.tensor(y)).item() == pytest.approx(loss, rel=1e-4)

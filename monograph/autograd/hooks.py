@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from .. import errors
+from ..guards import changes
 from ..storage import Value
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook away; it is not called again."""
+        changes.count += 1
         self.hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.hooks import RemovableHandle
+from ..guards import changes
 
 __all__ = ["Hooks", "RemovableHandle", "register"]
 
@@ -14,6 +15,7 @@ Hooks = dict[int, tuple[Callable[..., Any], bool]]  # number → (hook, whether 
 
 def register(hooks: Hooks, hook: Callable[..., Any], prepend: bool, kwargs: bool) -> Any:
     """Add a hook at the end, or before all others."""
+    changes.count += 1
     handle = RemovableHandle(hooks)
     others = list(hooks.items()) if prepend else []
     hooks[handle.id] = (hook, kwargs)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import record
+from ..guards import changes
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
@@ -141,6 +142,7 @@ class Module(Stateful):
     # --- registering ---
 
     def __setattr__(self, name: str, value: Any) -> None:
+        changes.count += 1
         held = self.__dict__
         if isinstance(value, Parameter):
             self._release(name, "_parameters")
@@ -187,6 +189,7 @@ class Module(Stateful):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
+        changes.count += 1
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
                 del held[name]  # type: ignore[attr-defined]

@@ -223,6 +223,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or set them to zero."""
+        recorder = record.recorder()
+        if recorder.hold and set_to_none:
+            recorder.cleared.update(id(p) for group in self.param_groups for p in group["params"])
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
