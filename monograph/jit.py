@@ -211,7 +211,7 @@ def _guard_tensors(guards: Guards, replay: Replay, deposits: list[Any], cleared:
     """
     guards.gradients = [(leaf, None) for leaf, _ in deposits if id(leaf) not in cleared]
     written = {id(storage) for storage in replay.written()}
-    captured = [storage for _, storage in replay.captured]
+    captured = replay.captured
     known = {id(storage) for storage in captured}
     for storage in captured:
         guards.flags.append((storage, storage.value.requires_grad))
