@@ -85,7 +85,7 @@ def adamw(*tensors: Any) -> Any:
     *rest, step = tensors
     count = len(rest) // 4
     p, g, m, v = (rest[n * count : (n + 1) * count] for n in range(4))
-    results = adam_update(p, g, m, v, step, 1e-2, 0.9, 0.95, 1e-8, 0.1, True, False)
+    results = adam_update(p, g, m, v, [], step, 1e-2, 0.9, 0.95, 1e-8, 0.1, True, False)
     for target, new in zip([*p, *m, *v, step], results, strict=True):
         take(target, new)
     return tensors
