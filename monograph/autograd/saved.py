@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .. import errors
 from ..compiler.recording import BACKWARD, placeholders
 from ..ir import build
-from ..ir.node import Buffer, Node, Random, Slot, interning
+from ..ir.node import Buffer, Map, Node, Random, Slot, interning
 from ..ir.operator import Rule, noting
 from ..record import Record, Signature, register_refusal
 from ..storage import InferenceStorage, Meta, Value, concrete
@@ -78,8 +78,14 @@ def _derive(signature: Signature, needs: Needs) -> Reads:
 
 
 def _reached(roots: Sequence[Node], outputs: Sequence[Node]) -> Reads:
-    """Walk the gradients down to inputs, and to results, which count as kept."""
+    """Walk the gradients down to inputs, and to results, which count as kept.
+
+    Of a 16-bit result also the float32 that it was rounded from: it is what PyTorch would round.
+    """
     kept = {node.id: n for n, node in enumerate(outputs) if node.inputs}
+    for n, node in enumerate(outputs):
+        if node.dtype.is_half and isinstance(node, Map) and node.function == "cast":
+            kept.setdefault(node.inputs[0].id, n)
     read: set[int] = set()
     results: set[int] = set()
     anything = False
@@ -115,7 +121,10 @@ def _stated(signature: Signature, needs: Needs, stated: Mapping[str, tuple[str, 
     }
     kinds = signature.inputs
     inputs = sorted(places[n] for n in names if n in places and isinstance(kinds[places[n]], Meta))
-    return Reads(tuple(inputs), (0,) if "result" in names else (), bool(names))
+    outputs: tuple[int, ...] = (0,) if "result" in names else ()
+    if "results" in names:
+        outputs = tuple(range(len(signature.outputs)))
+    return Reads(tuple(inputs), outputs, bool(names))
 
 
 def refuse_inference(result: Value, inputs: Sequence[Any]) -> None:

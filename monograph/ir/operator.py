@@ -72,8 +72,8 @@ class Operator:
     # "contiguous"; "operand", as the first input; "images", channels last if they come so.
     lies: str = ""
     # What PyTorch's derivative reads, where this one's reads something else: by the name of each
-    # input the names of the inputs it reads, and "result". May be a function of
-    # the inputs' kinds and the attributes.
+    # input the names of the inputs it reads, and "result" (the first) or "results". May be a
+    # function of the inputs' kinds and the attributes.
     saves: Any = None
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:

@@ -239,6 +239,9 @@ def softsign(x: Tensor) -> Any:
     return x / (f.abs(x) + 1)
 
 
+softsign.operator.saves = {"x": ("x",)}
+
+
 @operator(to="nn.functional", method=False)
 def tanhshrink(x: Tensor) -> Any:
     """x - tanh(x).
@@ -248,6 +251,9 @@ def tanhshrink(x: Tensor) -> Any:
     0.0
     """
     return x - f.tanh(floating(x))
+
+
+tanhshrink.operator.saves = {"x": ("tanh",)}  # which nobody sees
 
 
 def _limited(x: Any, low: Any, high: Any) -> Any:

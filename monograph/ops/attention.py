@@ -50,6 +50,9 @@ def attention(
     return matmul(weights, value)
 
 
+attention.operator.saves = {"*": ("query", "key", "value", "mask", "result")}
+
+
 def _grouped(query: Any, key: Any, value: Any) -> Any:
     """Heads of the query by the head of key and value that they share."""
     heads, shared = query.shape[-3], key.shape[-3]

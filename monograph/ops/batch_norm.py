@@ -201,6 +201,9 @@ def by_instance(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: Scal
     return build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)
 
 
+by_instance.operator.saves = {"*": ("x", "weight", "moments")}
+
+
 @operator(to=None, method=False, smooth=False)
 def instance_statistics(x: Tensor) -> Any:
     """(mean, unbiased variance) per channel: those of the samples, averaged."""

@@ -132,6 +132,9 @@ def picked(
     return _mean(losses, share) if reduction == "mean" else reduced(losses, reduction)
 
 
+picked.operator.saves = {"x": ("x", "target", "weight")}
+
+
 @function(to="nn.functional")
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,

@@ -130,6 +130,9 @@ def angle(x: Tensor) -> Any:
     return build.select(f.ne(x, x), build.apply("detach", x), turned)
 
 
+angle.operator.saves = {"x": ("x",)}
+
+
 @operator(inplace=True)
 def sgn(x: Tensor) -> Any:
     """x / |x|, and 0 of 0: the sign of real numbers, the direction of complex ones."""
@@ -138,6 +141,9 @@ def sgn(x: Tensor) -> Any:
     if x.dtype is dtypes.bool_:
         return x
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
+
+
+sgn.operator.saves = {"x": ("x", "result")}
 
 
 @operator

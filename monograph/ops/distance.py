@@ -29,6 +29,9 @@ def unit_length(x: Tensor, p: float, dim: Any, eps: Scalar) -> Any:
     return x / build.select(size < eps, build.as_node(eps, size.dtype), size)
 
 
+unit_length.operator.saves = {"x": ("x",)}
+
+
 unit_length.operator.lies = "operand"
 
 
@@ -165,6 +168,9 @@ def all_distances(x1: Tensor, x2: Tensor, p: float, product: bool) -> Any:
     others = build.permute(build.reduce("add", x2 * x2, (x2.ndim - 1,), True), order)
     total = squares + others - matmul(x1, build.permute(x2, order)) * 2.0
     return root(build.select(total < 0, build.const(0, common), total))
+
+
+all_distances.operator.saves = {"*": ("x1", "x2", "result")}
 
 
 # --- losses -------------------------------------------------------------------------------------

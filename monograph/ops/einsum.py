@@ -405,3 +405,6 @@ def kron(x: Tensor, other: Tensor) -> Any:
     apart[0][0::2], apart[1][1::2] = sizes[0], sizes[1]
     product = build.reshape(x, tuple(apart[0])) * build.reshape(other, tuple(apart[1]))
     return build.reshape(product, tuple([m * n for m, n in zip(*sizes, strict=True)]))
+
+
+kron.operator.saves = {"*": ("copies",)}  # which nobody sees

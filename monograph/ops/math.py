@@ -123,7 +123,7 @@ def true_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 
 
 # A number divided by a tensor is, in PyTorch, the number times a reciprocal that nobody sees.
-div.operator.saves = lambda kinds, _: (
+div.operator.saves = true_divide.operator.saves = lambda kinds, _: (
     {"other": ("reciprocal",)}
     if isinstance(kinds[0], type)
     else {"x": ("other",), "other": ("x", "other")}
@@ -226,6 +226,17 @@ def float_power(x: Tensor | Scalar, exponent: Tensor | Scalar) -> Any:
     common = build.common_dtype([x, exponent])
     wide = dtypes.complex128 if common.is_complex else dtypes.float64
     return f.pow(build.as_node(x, wide), build.as_node(exponent, wide))
+
+
+def _saved_by_float_power(kinds: Any, attributes: Any) -> Any:
+    """Operands are first made double: copies that nobody sees."""
+    tensors = [kind for kind in kinds if not isinstance(kind, type)]
+    if all(kind.dtype.to_real() is dtypes.float64 for kind in tensors):
+        return pow.operator.saves(kinds, attributes)
+    return {"*": ("copies",) if len(tensors) < len(kinds) else ("copies", "result")}
+
+
+float_power.operator.saves = _saved_by_float_power
 
 
 @operator(inplace=True)

@@ -294,8 +294,17 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> mg.dist(mg.tensor([3.0, 4.0]), mg.zeros(2)).item()
     5.0
     """
-    result: Tensor = vector_norm(input - other, p)
+    result: Tensor = distance(input, other, p)
     return result
+
+
+@operator(to=None, name="dist", method=False)
+def distance(x: Tensor, other: Tensor, p: float) -> Any:
+    """The p-norm of a difference."""
+    return vector_norm(x - other, p)
+
+
+distance.operator.saves = {"*": ("x", "other", "result")}
 
 
 @operator(to=None, name="renorm", method=False)

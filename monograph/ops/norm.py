@@ -107,6 +107,13 @@ def rms_norm(
     return affine(x * (1.0 / f.sqrt(squares + eps)), weight, None)
 
 
+rms_norm.operator.saves = lambda kinds, _: (
+    {"*": ("copies", "weight")}
+    if kinds[0].dtype.is_half
+    else None  # PyTorch first makes them float32
+)
+
+
 def per_channel(v: Any, x: Any) -> Any:
     """A vector of channels so that it meets axis 1 of x; or None."""
     if v is None:
@@ -169,6 +176,9 @@ def local_response_norm(
     # Integers are averaged to integers, as PyTorch's pooling does.
     mean = total * (1.0 / size) if x.dtype.is_floating_point else total // size
     return x / f.pow(mean * alpha + k, beta)
+
+
+local_response_norm.operator.saves = {"x": ("x",)}
 
 
 # --- with the statistics ------------------------------------------------------------------------

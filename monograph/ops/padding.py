@@ -70,6 +70,11 @@ def pad_axis(x: Tensor, dim: int, before: int, after: int, mode: str) -> Any:
     return build.reindex(x, out, where)
 
 
+pad_axis.operator.saves = lambda kinds, attributes: (
+    {"x": ("x",)} if attributes[-1] in ("reflect", "replicate") else {"x": ()}
+)
+
+
 @pad_axis.derivative
 def _(g: Any, y: Any, x: Any, dim: int, before: int, after: int, mode: str) -> Any:
     """Each place collects where it was copied to: three reads, where inverting would scatter."""

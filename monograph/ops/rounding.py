@@ -205,6 +205,9 @@ def ldexp(x: Tensor, other: Tensor) -> Any:
     return x * f.pow(build.const(2.0, other.dtype), other)
 
 
+ldexp.operator.saves = {"x": ("other",), "other": ("result",)}
+
+
 # --- replacing ----------------------------------------------------------------------------------
 
 

@@ -124,6 +124,9 @@ def cumprod(x: Tensor, dim: int, dtype: DType | None = None) -> Any:
     return back(running_product(rows))
 
 
+cumprod.operator.saves = {"x": ("x", "result")}
+
+
 @operator
 def logcumsumexp(x: Tensor, dim: int) -> Any:
     """The logarithm of the running sum of exp(x) along dim, without overflow.
@@ -136,12 +139,18 @@ def logcumsumexp(x: Tensor, dim: int) -> Any:
     return back(running_logsumexp(rows))
 
 
+logcumsumexp.operator.saves = {"x": ("x", "result")}
+
+
 @operator(to=None, method=False)
 def running_extreme(x: Tensor, dim: int, which: str) -> Any:
     """(values, indices) of the largest or smallest so far, the latest of equal ones."""
     rows, back = to_last(x, dim)
     where = build.call(f"scan_{which}", rows)
     return back(take_last(rows, where)), back(where)
+
+
+running_extreme.operator.saves = {"x": ("x", "order")}
 
 
 @function(method=True)

@@ -116,6 +116,9 @@ def kth_smallest(x: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     return _chosen(x, rows, back, where, keepdim)
 
 
+kth_smallest.operator.saves = {"x": ("order",)}
+
+
 def _chosen(x: Any, rows: Any, back: Any, where: Any, keepdim: bool) -> tuple[Any, Any]:
     """(values, indices) at one place of each row; `where` has a last axis of size 1."""
     values = take_last(rows, where)
@@ -168,11 +171,32 @@ def middle(x: Tensor, dim: int, keepdim: bool, ignore_nan: bool) -> Any:
     return _chosen(x, rows, back, where, keepdim)
 
 
+@operator(to=None, method=False, name="median")
+def middle_of_all(x: Tensor, ignore_nan: bool) -> Any:
+    """The lower median of all elements; equal ones share the derivative."""
+    value, _ = middle(build.reshape(x, (x.size,)), 0, False, ignore_nan)
+    return value
+
+
+@middle_of_all.derivative
+def _(g: Any, y: Any, x: Any, ignore_nan: bool) -> Any:
+    same = f.eq(x, y)
+    both = getattr(f, "and")(f.ne(x, x), f.ne(y, y))  # NaN, where that is the median
+    ties = build.cast(getattr(f, "or")(same, both), x.dtype)
+    return (g * ties / build.reduce("add", ties, tuple(range(x.ndim)), False),)
+
+
+middle_of_all.operator.saves = {"x": ("x", "result")}
+
+
+middle.operator.saves = {"x": ("order",)}
+
+
 def _median(input: Tensor, dim: Any, keepdim: bool, ignore_nan: bool, name: str) -> Any:
     if dim is None:
         if input.numel() == 0:
             return _no_middle(input)
-        return middle(input.reshape(-1), 0, False, ignore_nan)[0]
+        return middle_of_all(input, ignore_nan)
     if _extent(input, dim) == 0:
         raise errors.IndexOutOfRange(
             f"{name}(): Expected reduction dim {dim} to have non-zero size."

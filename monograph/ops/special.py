@@ -130,6 +130,9 @@ def erfinv(x: Tensor) -> Any:
     return narrow(choose((size <= 1.0, result), otherwise=_NAN), x)
 
 
+erfinv.operator.saves = {"x": ("x",)}
+
+
 @erfinv.derivative
 def _(g: Any, y: Any, x: Any) -> Any:
     return (g * f.exp(y * y) * (1 / _PER_ROOT_PI),)

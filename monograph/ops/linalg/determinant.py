@@ -22,6 +22,9 @@ def determinant(a: Tensor) -> Any:
     return build.call("det", a)
 
 
+determinant.operator.saves = {"a": ("a", "result")}
+
+
 @determinant.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
     return (build.expand_dims(g, [g.ndim, g.ndim + 1]) * f.conj(cofactors(a)),)

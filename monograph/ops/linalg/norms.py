@@ -60,6 +60,9 @@ def vector_norm(
     return _raised(total, 1.0 / power)
 
 
+vector_norm.operator.saves = {"x": ("x", "result")}
+
+
 def _raised(x: Any, power: float) -> Any:
     """x ** power for x >= 0, with derivative 0 at 0."""
     zero = f.eq(x, 0.0)

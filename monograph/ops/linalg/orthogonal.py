@@ -56,6 +56,9 @@ def qr_factors(a: Tensor, complete: bool) -> Any:
     return qr_parts(qr_packed(a, complete), *a.shape[-2:], complete)
 
 
+qr_factors.operator.saves = {"a": ("results",)}
+
+
 @operator(to=None, method=False)
 def r_factor(a: Tensor) -> Any:
     """(an empty Q, R)."""

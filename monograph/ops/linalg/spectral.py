@@ -78,6 +78,9 @@ def singular_values(a: Tensor) -> Any:
     return build.call("svdvals", a)
 
 
+singular_values.operator.saves = {"a": ("result",)}
+
+
 @singular_values.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
     m, n = a.shape[-2:]
@@ -113,6 +116,9 @@ def eigenvalues(a: Tensor, lower: bool) -> Any:
     return build.call("eigvalsh", a, options=(lower,))
 
 
+eigenvalues.operator.saves = {"a": ("result",)}
+
+
 @eigenvalues.derivative
 def _(g: Any, y: Any, a: Any, lower: bool) -> Any:
     _, vectors = eigh_parts(eigh_packed(a, lower), a.shape[-1])
@@ -124,6 +130,9 @@ def svd_factors(a: Tensor, full: bool) -> Any:
     """(U, S, Vh)."""
     m, n = a.shape[-2:]
     return svd_parts(svd_packed(a, full), m, n, full)
+
+
+svd_factors.operator.saves = {"a": ("results",)}
 
 
 @function(to="linalg")
@@ -176,6 +185,9 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 def eigh_factors(a: Tensor, lower: bool) -> Any:
     """(eigenvalues, eigenvectors) of a symmetric matrix."""
     return eigh_parts(eigh_packed(a, lower), a.shape[-1])
+
+
+eigh_factors.operator.saves = {"a": ("results",)}
 
 
 def _lower(side: str, name: str) -> bool:
