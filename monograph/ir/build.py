@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, index, native, native_fft, native_linalg, native_order, scalar
+from . import (
+    dtypes,
+    index,
+    native,
+    native_factors,
+    native_fft,
+    native_linalg,
+    native_order,
+    scalar,
+)
 from .convert import convert, widened
 from .dtypes import DType, Kind
 from .extent import Extent, Real, agree, decisions
@@ -40,11 +49,8 @@ from .node import (
 )
 from .parts import PARTS
 
-LIBRARIES = (
-    native_fft,
-    native_linalg,
-    native_order,
-)  # imported for the functions that they register
+# Imported for the functions that they register.
+LIBRARIES = (native_factors, native_fft, native_linalg, native_order)
 
 # --- sources ------------------------------------------------------------------------------------
 

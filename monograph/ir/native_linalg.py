@@ -372,6 +372,31 @@ def eigvalsh(a: Array, lower: bool) -> Array:
     return np.asarray(_converges(np.linalg.eigvalsh, "linalg.eigvalsh", a, side))
 
 
+def _eig_sizes(a: Any) -> Inferred:
+    n = a.shape[-1]
+    return (*a.shape[:-2], n + n * n), a.dtype.to_complex()
+
+
+@native(_eig_sizes, fails=LinAlgError)
+@_wide
+def eig(a: Array) -> Array:
+    """(eigenvalues, eigenvectors as columns of length 1), complex."""
+    values, vectors = _converges(np.linalg.eig, "linalg.eig", a)
+    return _pack(*[x.astype(np.result_type(a, np.complex64)) for x in (values, _flat(vectors))])
+
+
+def _complex_values(a: Any) -> Inferred:
+    return a.shape[:-1], a.dtype.to_complex()
+
+
+@native(_complex_values, fails=LinAlgError)
+@_wide
+def eigvals(a: Array) -> Array:
+    """The eigenvalues, complex."""
+    values = _converges(np.linalg.eigvals, "linalg.eigvals", a)
+    return np.asarray(values.astype(np.result_type(a, np.complex64)))
+
+
 # --- orthogonal factors -------------------------------------------------------------------------
 
 

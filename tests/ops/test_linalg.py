@@ -442,3 +442,73 @@ def test_inside_a_loss():
 
     agree(loss(mg, linalg), loss(torch, TL), normal(4, 6), np.abs(normal(4, 4, seed=1)),
           tolerance=10)  # fmt: skip
+
+
+# --- matrices that need not be symmetric or definite --------------------------------------------
+
+
+def symmetric(n, seed, dtype, hermitian):
+    a = normal(n, n, seed=seed) + 1j * normal(n, n, seed=seed + 100)
+    a = a if dtype == "complex128" else a.real
+    a[np.arange(n), np.arange(n)] *= 0.01  # so that blocks of two are chosen
+    return (a + (a.conj().T if hermitian else a.T)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("hermitian", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 5, 12, 40])
+def test_ldl(dtype, hermitian, n):
+    for seed in range(4):
+        a = symmetric(n, seed, dtype, hermitian)
+        ours = linalg.ldl_factor(mg.tensor(a), hermitian=hermitian)
+        theirs = TL.ldl_factor(torch.from_numpy(a), hermitian=hermitian)
+        assert ours.pivots.tolist() == theirs.pivots.tolist()
+        np.testing.assert_allclose(
+            np.tril(numbers(ours.LD)), np.tril(numbers(theirs.LD)), atol=1e-9, rtol=1e-6
+        )
+        b = normal(n, 3, seed=9).astype(dtype)
+        x = linalg.ldl_solve(*ours, mg.tensor(b), hermitian=hermitian)
+        np.testing.assert_allclose(a @ numbers(x), b, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_eigenvalues_of_any_matrix(dtype):
+    a = normal(2, 4, 4).astype(dtype)
+    values, vectors = linalg.eig(mg.tensor(a))
+    lengths = (vectors.abs() ** 2).sum(-2)
+    np.testing.assert_allclose(numbers(lengths), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(
+        a @ numbers(vectors), numbers(vectors) * numbers(values)[:, None], atol=1e-9
+    )
+
+    def spread(library):
+        return lambda x: (library.linalg.eigvals(x) ** 3).sum()
+
+    agree(spread(mg), spread(torch), a)
+
+
+@pytest.mark.parametrize("size", [(8, 5), (5, 8), (2, 6, 4)])
+def test_low_rank(size):
+    m, n = size[-2:]
+    a = normal(*size[:-1], 2) @ normal(*size[:-2], 2, n, seed=1)
+    for u, s, v in (
+        mg.svd_lowrank(mg.tensor(a), q=2),
+        mg.pca_lowrank(mg.tensor(a), q=2, center=False),
+    ):
+        assert tuple(u.shape) == (*size[:-1], 2) and tuple(v.shape) == (*size[:-2], n, 2)
+        made = numbers(u) * numbers(s)[..., None, :] @ np.swapaxes(numbers(v), -1, -2)
+        np.testing.assert_allclose(made, a, atol=1e-9)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+@pytest.mark.parametrize("size", [(5, 3), (4, 4), (3, 5)])
+def test_reflections(left, transpose, size):
+    def call(library):
+        def function(a, b):
+            return library.ormqr(*library.geqrf(a.detach()), b, left, transpose)
+
+        return function
+
+    m = size[0]
+    agree(call(mg), call(torch), normal(*size), normal(*((m, 2) if left else (2, m))), order=1)

@@ -7,7 +7,9 @@ products and of each other, so they can be differentiated again. What users call
 from . import (
     cholesky,
     determinant,
+    ldl,
     least_squares,
+    lowrank,
     lu,
     norms,
     orthogonal,

@@ -193,3 +193,48 @@ def lu_solve(
         return matmul(p, solve_triangular(low.mH, half, upper=True, unitriangular=True))
     half = solve_triangular(low, matmul(p.mT, B), upper=False, unitriangular=True)
     return solve_triangular(up, half, upper=True)
+
+
+# --- PyTorch's older spellings ------------------------------------------------------------------
+
+
+@function(name="lu", method="lu")
+@with_out
+def lu_of(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """(LU, pivots), and info if it is asked for: `linalg.lu_factor`, `lu_factor_ex`.
+
+    >>> import monograph as mg
+    >>> mg.lu(mg.tensor([[1.0, 2.0], [2.0, 2.0]]))[1].tolist()
+    [2, 2]
+    """
+    if get_infos:
+        return return_types.lu(lu_factor_ex(input, pivot=pivot))
+    return tuple(lu_factor(input, pivot=pivot))
+
+
+@function
+@with_out
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Any:
+    """(P, L, U) of what `lu_factor` gives; parts that are not asked for are empty.
+
+    >>> import monograph as mg
+    >>> mg.lu_unpack(*mg.linalg.lu_factor(mg.tensor([[1.0, 2.0], [2.0, 2.0]]))).L.tolist()
+    [[1.0, 0.0], [0.5, 1.0]]
+    """
+    if LU_pivots.dtype is not dtypes.int32:
+        raise errors.OperandError(
+            "lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype"
+        )
+    nothing = LU_data.detach().reshape(-1).narrow(0, 0, 0)
+    p = permutation(LU_data, LU_pivots) if unpack_pivots else nothing
+    low, up = triangles(LU_data) if unpack_data else (nothing, nothing)
+    return return_types.lu_unpack(p, low, up)
+
+
+@function(name="lu_solve", method="lu_solve")
+@with_out
+def lu_solve_of(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """X with A · X = b, given `lu_factor` of A: `linalg.lu_solve`."""
+    return lu_solve(LU_data, LU_pivots, b)

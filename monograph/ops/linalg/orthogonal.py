@@ -122,3 +122,53 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """The product of reflections: `linalg.householder_product`."""
     return householder_product(input, input2)
+
+
+@operator(to=None, method=False, smooth=False)
+def reflections(a: Tensor) -> Any:
+    """(R with the vectors of the reflections below its diagonal, their factors)."""
+    m, n = a.shape[-2:]
+    packed = build.call("qr_raw", a)
+    return part(packed, 0, m, n), part(packed, m * n, min(m, n))
+
+
+@function(method=True)
+@with_out
+def geqrf(input: Tensor) -> Any:
+    """(a, tau): R, and below its diagonal the reflections that `householder_product` takes.
+
+    >>> import monograph as mg
+    >>> mg.geqrf(mg.tensor([[3.0], [4.0]])).a[0].abs().tolist()
+    [5.0]
+    """
+    check_matrix(input, "geqrf")
+    return return_types.geqrf(reflections(input))
+
+
+@operator
+def ormqr(x: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Any:
+    """Q · other, or other · Q if not left, for the product Q of reflections that `geqrf` gives.
+
+    >>> import monograph as mg
+    >>> a, tau = mg.geqrf(mg.tensor([[3.0], [4.0]]))
+    >>> mg.ormqr(a, tau, mg.tensor([[3.0], [4.0]]), transpose=True).abs().round().tolist()
+    [[5.0], [0.0]]
+    """
+    for what, given in (("input", x), ("other", other)):
+        if given.ndim < 2:
+            raise ValueError(f"{what} must have at least 2 dimensions")
+    m, k = x.shape[-2:]
+    if tau.shape[-1] != min(m, k):
+        raise ValueError(
+            "tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1]), got "
+            f"{tau.shape[-1]} and {min(m, k)}"
+        )
+    if other.shape[-2 if left else -1] != m:
+        raise ValueError(f"{list(other.shape)} does not fit reflections of size {m}")
+    wide = window(x, (0, m), (0, min(m, k)))
+    if m > wide.shape[-1]:  # all columns of Q: the rest has no reflections of its own
+        rest = build.full((*x.shape[:-2], m, m - wide.shape[-1]), 0.0, x.dtype)
+        wide = joined(wide, rest, rows=False)
+    q = householder_product(wide, tau)
+    q = adjoint(q) if transpose else q
+    return matmul(q, other) if left else matmul(other, q)

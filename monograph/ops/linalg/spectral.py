@@ -1,4 +1,4 @@
-"""Singular values, and eigenvalues of symmetric matrices, with their vectors."""
+"""Singular values and eigenvalues, with their vectors."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from .matrix import (
     real_of,
     window,
 )
+from .systems import solve_system
+
+f = build.functions
 
 
 @operator(to=None, method=False)
@@ -224,3 +227,84 @@ def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """
     check_matrix(input, "linalg.eigvalsh", square=True)
     return eigenvalues(input, _lower(UPLO, "linalg.eigvalsh"))
+
+
+# --- matrices that need not be symmetric --------------------------------------------------------
+
+
+@operator(to=None, method=False)
+def eig_packed(a: Tensor) -> Any:
+    """(eigenvalues, eigenvectors) packed, complex."""
+    return build.call("eig", a)
+
+
+def eig_parts(packed: Any, n: int) -> tuple[Any, Any]:
+    """The eigenvalues, and the eigenvectors as columns."""
+    return part(packed, 0, n), part(packed, n, n, n)
+
+
+@eig_packed.derivative
+def _(g: Any, y: Any, a: Any) -> Any:
+    """Eigenvectors keep the length 1: what would stretch them is taken out."""
+    n = a.shape[-1]
+    values, vectors = eig_parts(y, n)
+    g_values, g_vectors = eig_parts(g, n)
+    turn = product(adjoint(vectors), g_vectors)
+    one = identity(n, values.dtype)
+    stretch = f.real(build.reduce("add", turn * one, (a.ndim - 2,)))
+    turn = turn - product(adjoint(vectors), vectors * as_rows(stretch))
+    gap = f.conj(as_rows(values) - as_columns(values))
+    inner = turn * inverse_or_zero(gap) * (1.0 - one) + on_diagonal(g_values)
+    return (_pull_eig(inner, vectors, a),)
+
+
+def _pull_eig(inner: Any, vectors: Any, a: Any) -> Any:
+    back = adjoint(vectors)
+    found = solve_system(back, product(inner, back))
+    return found if a.dtype.is_complex else f.real(found)
+
+
+@operator(to=None, method=False)
+def complex_eigenvalues(a: Tensor) -> Any:
+    """The eigenvalues, complex."""
+    return build.call("eigvals", a)
+
+
+@complex_eigenvalues.derivative
+def _(g: Any, y: Any, a: Any) -> Any:
+    _, vectors = eig_parts(eig_packed(a), a.shape[-1])
+    return (_pull_eig(on_diagonal(g), vectors, a),)
+
+
+@operator(to=None, method=False)
+def eig_factors(a: Tensor) -> Any:
+    """(eigenvalues, eigenvectors)."""
+    return eig_parts(eig_packed(a), a.shape[-1])
+
+
+@function(to="linalg")
+@with_out
+@at_call
+def eig(input: Tensor) -> Any:
+    """(eigenvalues, eigenvectors) of a square matrix, complex, in no certain order.
+
+    >>> import monograph as mg
+    >>> mg.linalg.eig(mg.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs().tolist()
+    [1.0, 1.0]
+    """
+    check_matrix(input, "linalg.eig", square=True)
+    return return_types.linalg_eig(eig_factors(input))
+
+
+@function(to="linalg")
+@with_out
+@at_call
+def eigvals(input: Tensor) -> Tensor:
+    """The eigenvalues of a square matrix, complex, in no certain order.
+
+    >>> import monograph as mg
+    >>> mg.linalg.eigvals(mg.tensor([[2.0, 1.0], [0.0, 2.0]])).tolist()
+    [(2+0j), (2+0j)]
+    """
+    check_matrix(input, "linalg.eigvals", square=True)
+    return complex_eigenvalues(input)

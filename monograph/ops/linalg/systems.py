@@ -202,6 +202,25 @@ def solve_triangular(
     return solve_triangle(a, b, not upper, unitriangular).mT
 
 
+@function(method=True)
+@with_out
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """(X, a copy of A) with A · X = b for a triangular A: `linalg.solve_triangular`.
+
+    >>> import monograph as mg
+    >>> mg.triangular_solve(mg.tensor([[4.0]]), mg.tensor([[2.0]])).solution.item()
+    2.0
+    """
+    check_matrix(b, "triangular_solve", letter="b")
+    check_matrix(A, "triangular_solve", square=True)
+    used = A.mT if transpose else A
+    found = solve_triangular(used, b, upper=upper != transpose, unitriangular=unitriangular)
+    lead = tuple(found.shape[:-2])
+    return return_types.triangular_solve(found, A.expand(*lead, *A.shape[-2:]).clone())
+
+
 @function(to="linalg")
 @with_out
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
