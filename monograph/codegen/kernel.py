@@ -140,7 +140,8 @@ class BufferUse:
     """One argument of the kernel. role: "in", "out", "inout", "partials", or "row".
 
     A "row" is scratch of `elements` per thread, private to an outer point: what one stage stores
-    there a later stage loads. It is not passed as an argument. In a kernel with segments, a
+    there a later stage loads. It is not passed as an argument. Nor is a "table", which emitters
+    add: scratch per thread, filled before the outer points. In a kernel with segments, a
     `shared` buffer is the same for all segments (a learning rate), the others come once each.
     """
 
@@ -148,6 +149,11 @@ class BufferUse:
     elements: int
     role: str
     shared: bool = False
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether an address is passed for it."""
+        return self.role not in ("row", "table")
 
 
 @dataclass(frozen=True)
@@ -214,3 +220,26 @@ def postorder(roots: Iterable[Value]) -> list[Value]:
             stack.append((value, True))
             stack.extend((operand, False) for operand in reversed(operands_of(value)))
     return order
+
+
+def map_stage(stage: Stage, replaced: dict[int, Value]) -> Stage:
+    """The stage with some values (by id) replaced by others."""
+    made: dict[int, Value] = dict(replaced)
+    for value in postorder(stage_values(stage)):
+        if id(value) in made:
+            continue
+        inner = operands_of(value)
+        if any(made[id(o)] is not o for o in inner):
+            assert isinstance(value, Apply)
+            fresh = tuple(made[id(o)] for o in inner)
+            made[id(value)] = Apply(value.dtype, value.function, fresh)
+        else:
+            made[id(value)] = value
+    return Stage(
+        stage.axes,
+        tuple(Reduction(r.number, r.combine, made[id(r.value)], r.position)
+              for r in stage.reductions),
+        tuple(Store(s.buffer, s.index, made[id(s.value)], s.guard) for s in stage.stores),
+        tuple(Privatised(p.buffer, p.partials, p.size, p.combine, p.index, made[id(p.value)])
+              for p in stage.privatised),
+    )  # fmt: skip

@@ -357,31 +357,8 @@ def keep_rows(stages: list[k.Stage], lowering: Lowering, frame: Frame) -> list[k
         )  # fmt: skip
         loaded = k.Load(value.dtype, row, flat)
         for n in later:
-            made[n] = map_stage(made[n], {id(value): loaded})
+            made[n] = k.map_stage(made[n], {id(value): loaded})
     return made
-
-
-def map_stage(stage: k.Stage, replaced: dict[int, k.Value]) -> k.Stage:
-    """The stage with some values replaced by others."""
-    made: dict[int, k.Value] = dict(replaced)
-    for value in k.postorder(k.stage_values(stage)):
-        if id(value) in made:
-            continue
-        inner = k.operands_of(value)
-        if any(made[id(o)] is not o for o in inner):
-            assert isinstance(value, k.Apply)
-            fresh = tuple(made[id(o)] for o in inner)
-            made[id(value)] = k.Apply(value.dtype, value.function, fresh)
-        else:
-            made[id(value)] = value
-    return k.Stage(
-        stage.axes,
-        tuple(k.Reduction(r.number, r.combine, made[id(r.value)], r.position)
-              for r in stage.reductions),
-        tuple(k.Store(s.buffer, s.index, made[id(s.value)], s.guard) for s in stage.stores),
-        tuple(k.Privatised(p.buffer, p.partials, p.size, p.combine, p.index, made[id(p.value)])
-              for p in stage.privatised),
-    )  # fmt: skip
 
 
 def _slot(lists: list[list], level: int) -> list:  # type: ignore[type-arg]

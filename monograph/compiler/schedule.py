@@ -13,9 +13,11 @@ from hashlib import blake2b
 from ..codegen import kernel as k
 from ..ir import index
 from ..ir.extent import Extent, hint
-from ..ir.index import Condition, Expr, Guard, Var
+from ..ir.index import Condition, Expr, FloorDiv, Guard, Mod, Var
 
 COLUMN = "l"  # the name of a scatter's column axis
+SHORTEST = 16  # of the parts of an axis that is split
+JAMMED_ROWS = 4
 PARALLEL_WORK = 16384  # element operations below which one thread is faster than several
 
 
@@ -26,7 +28,7 @@ def finish(kernel: k.Kernel, hint: str) -> k.Kernel:
         kernel = replace(
             kernel, outer=(*kernel.outer, *stage.axes), stages=(replace(stage, axes=()),)
         )
-    kernel = collapse(kernel)
+    kernel = split_axes(collapse(kernel))
     kernel = replace(kernel, schedule=_schedule(kernel))
     return replace(kernel, name=f"{hint}_{fingerprint(kernel)}")
 
@@ -152,6 +154,50 @@ def _merge(kernel: k.Kernel, first: Var, second: Var) -> k.Kernel:
     return replace(kernel, outer=outer, stages=stages)
 
 
+# --- splitting axes -----------------------------------------------------------------------------
+
+
+def split_axes(kernel: k.Kernel) -> k.Kernel:
+    """Split axes that are only divided by one number: v // 49 and v % 49 become axes.
+
+    So a reshape of a turned array is read in squares, and no element is divided for. Parts that
+    are shorter than a vector are not worth it.
+    """
+    exprs = list(dict.fromkeys(expressions(kernel)))
+    for axis in dict.fromkeys(_axes(kernel)):
+        radix = _radix(axis, exprs)
+        if radix is not None:
+            kernel = _split(kernel, axis, radix)
+    return kernel
+
+
+def _radix(axis: Var, exprs: list[Expr]) -> int | None:
+    """The one number that all expressions divide an axis by, if it divides its extent."""
+    found: set[Expr] = set()
+    for e in exprs:
+        for atom in index.atoms(e):
+            if atom is not axis and atom != axis and axis in index.variables(atom):
+                if not isinstance(atom, (FloorDiv, Mod)) or atom.a != axis:
+                    return None
+                found.add(atom.n)
+    radix = index.constant(found.pop()) if len(found) == 1 else None
+    if not isinstance(radix, int) or radix < SHORTEST or not isinstance(axis.extent, int):
+        return None
+    return radix if axis.extent % radix == 0 else None
+
+
+def _split(kernel: k.Kernel, axis: Var, radix: int) -> k.Kernel:
+    high, low = Var(f"{axis.name}h", axis.extent // radix), Var(f"{axis.name}l", radix)
+    swap: dict[Expr, Expr] = {axis: high * radix + low}
+
+    def axes_of(axes: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple(part for v in axes for part in ((high, low) if v == axis else (v,)))
+
+    kernel = map_expressions(kernel, lambda e: index.substitute(e, swap))
+    stages = tuple(replace(s, axes=axes_of(s.axes)) for s in kernel.stages)
+    return replace(kernel, outer=axes_of(kernel.outer), stages=stages)
+
+
 # --- the schedule -------------------------------------------------------------------------------
 
 
@@ -164,7 +210,7 @@ def _schedule(kernel: k.Kernel) -> k.Schedule:
         return k.Schedule(vector, None, _work(kernel) >= PARALLEL_WORK, 1)
     vector = _vector_axis(kernel, inner, outer)
     work = _work(kernel)
-    unroll = _unroll(kernel, vector) or _transposed(kernel, vector)
+    unroll = _unroll(kernel, vector) or _transposed(kernel, vector) or _side_by_side(kernel, vector)
     return k.Schedule(vector, unroll, work >= PARALLEL_WORK, kernel.schedule.chunks)
 
 
@@ -247,6 +293,23 @@ def _transposed(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
                 if axis != vector and index.coefficient(value.index, axis) == 1:
                     return axis, 8 if value.dtype.itemsize == 8 else 16
     return None
+
+
+def _side_by_side(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
+    """Jam rows that are summed side by side: their sum is added to the partial results.
+
+    Those are in memory, and what was just stored there is slow to load again.
+    """
+    looping = [stage for stage in kernel.stages if stage.axes]
+    if vector is None or vector in kernel.outer or len(looping) != 1 or not kernel.outer:
+        return None
+    (stage,) = looping
+    rows = kernel.outer[-1]
+    if stage.reductions or not stage.privatised or hint(rows.extent) < JAMMED_ROWS:
+        return None
+    if any(index.coefficient(p.index, vector) != 1 for p in stage.privatised):
+        return None
+    return rows, JAMMED_ROWS
 
 
 # --- names --------------------------------------------------------------------------------------

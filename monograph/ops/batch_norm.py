@@ -7,6 +7,7 @@ from typing import Any
 from ..autograd.modes import no_grad
 from ..errors import OperandError
 from ..ir import build
+from ..ir.node import axis
 from ..tensor import Tensor
 from .creation import zeros
 from .define import Scalar, Tensors, function, operator
@@ -25,6 +26,24 @@ def _batch_axes(x: Any) -> tuple[int, ...]:
     return (0, *range(2, x.ndim))
 
 
+def channel_moments(x: Any, eps: Any) -> tuple[Any, Any, Any]:
+    """(mean, biased variance, normalised x) per channel, from two sums taken in one pass.
+
+    Both are of distances from a pivot, the channel's first value, so that a large mean does not
+    swallow a small variance. Neither depends on it, so no derivative passes through it.
+    """
+    axes = _batch_axes(x)
+    share = 1.0 / count(x, axes)
+    first = [0 if k in axes else axis(k, size) for k, size in enumerate(x.shape)]
+    shape = tuple([1 if k in axes else size for k, size in enumerate(x.shape)])
+    pivot = build.apply("detach", build.reindex(x, shape, first))
+    distance = x - pivot
+    shift = build.reduce("add", distance, axes, True) * share
+    spread = build.reduce("add", distance * distance, axes, True) * share - shift * shift
+    variance = build.select(spread < 0, build.const(0, x.dtype), spread)
+    return pivot + shift, variance, (distance - shift) * (1.0 / f.sqrt(variance + eps))
+
+
 @operator(to=None, method=False)
 def batch_norm_training(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
@@ -32,7 +51,7 @@ def batch_norm_training(
     """x [N, C, …] normalised over all axes but the channels."""
     if x.size == 0:
         return x
-    _, _, y = moments(x, _batch_axes(x), eps)
+    _, _, y = channel_moments(x, eps)
     return build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)
 
 
@@ -43,7 +62,7 @@ def _(g: Any, y: Any, x: Any, weight: Any, bias: Any, eps: Any) -> Any:
         return [g, *[build.full(v.shape, 0, v.dtype) for v in (weight, bias) if v is not None]]
     axes = _batch_axes(x)
     share = 1.0 / count(x, axes)
-    mean, variance, normal = moments(x, axes, eps)
+    mean, variance, normal = channel_moments(x, eps)
     scale = 1.0 / f.sqrt(variance + eps)
     level = build.reduce("add", g, axes, True)
     slope = build.reduce("add", g * (x - mean), axes, True) * scale
@@ -66,7 +85,7 @@ def batch_statistics(x: Tensor) -> Any:
     """(mean, unbiased variance) per channel, for running averages: no derivative passes."""
     axes = _batch_axes(x)
     number = count(x, axes)
-    mean, variance, _ = moments(x, axes, 0.0)
+    mean, variance, _ = channel_moments(x, 0.0)
     channels = (x.shape[1],)
     unbiased = variance * (number / (number - 1))
     return build.reshape(mean, channels), build.reshape(unbiased, channels)
@@ -147,7 +166,7 @@ def batch_norm_in_order(
 @operator(to=None, method=False, name="native_batch_norm")
 def with_statistics(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: Scalar) -> Any:
     """(batch norm of x, mean, 1 / deviation) per channel."""
-    mean, variance, y = moments(x, _batch_axes(x), eps)
+    mean, variance, y = channel_moments(x, eps)
     channels = (x.shape[1],)
     scale = 1.0 / f.sqrt(variance + eps)
     y = build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)

@@ -494,6 +494,26 @@ def test_rows_of_large_arrays_are_asked_for_ahead(columns):
     check(kernel, machine=machine)
 
 
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize("channels", [5, 16, 37])
+def test_what_all_rows_share_is_computed_once(inner, channels):
+    r, c = Var("r", 50), Var("c", channels)
+    scale = apply("div", load(1, c), apply("sqrt", apply("add", load(2, c), const(9.0))))
+    value = apply("mul", apply("sub", load(0, r * channels + c), load(1, c)), scale)
+    store = Store(3, r * channels + c, value)
+    uses = (use(f32, 50 * channels), use(f32, channels), use(f32, channels))
+    uses = (*uses, use(f32, 50 * channels, "out"))
+    outer, stage = ((r,), Stage((c,), stores=(store,)))
+    if not inner:
+        outer, stage = ((r, c), Stage((), stores=(store,)))
+    kernel = Kernel("shared", outer, (stage,), uses, Schedule(c))
+    body = emit(kernel, Machine(native.vector_bits()))
+    rows = body.index("loop", body.index("%begin, %end", body.index("alloca")))
+    assert "sqrt" in body[:rows]
+    assert "sqrt" not in body[rows : body.index("ret void")]
+    check(kernel)
+
+
 @pytest.mark.parametrize("dtype", [d for d in NUMBERS if d.itemsize < 8])
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_a_single_lane_of_a_narrowed_vector_is_stored_alone(dtype, bits):

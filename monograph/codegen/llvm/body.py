@@ -58,11 +58,13 @@ class BodyWriter:
         self.accumulators = Accumulators(self.builder, self.place)
         self.privates = Privates(self.memory, self.flow, self.accumulators)
 
-    def write(self, name: str) -> str:
-        """The text of the function."""
+    def write(self, name: str, filling: Stage | None = None) -> str:
+        """The text of the function; the stage `filling` runs first, once."""
         root = self.place.scope
         self.memory.sink = Pointer(SINK, root)
         self._open_buffers()
+        if filling is not None:
+            self._stage(filling)
         begin = Ref("%begin", dtypes.int64, 0, root)
         end = Ref("%end", dtypes.int64, 0, root)
         if self.kernel.segments:
@@ -91,7 +93,7 @@ class BodyWriter:
         """Load the pointers of all buffers and make room for rows."""
         argument = 0
         for number, use in enumerate(self.kernel.buffers):
-            if use.role == "row":
+            if not use.is_argument:
                 self.place.pointers[number] = self._row(number)
                 self._limit(number, self._int(self._row_elements(number)))
                 continue
@@ -132,10 +134,12 @@ class BodyWriter:
 
     def _row_elements(self, number: int) -> int:
         """Elements of a row, with a part for each copy of a point."""
-        copies = self.plan.jams
+        use, copies = self.kernel.buffers[number], self.plan.jams
+        if use.role != "row":
+            return max(use.elements, 1)
         if self.plan.lanes_are_points:
             copies *= self.plan.blocks * max(self.plan.lanes, 1)
-        return max(self.kernel.buffers[number].elements, 1) * copies
+        return max(use.elements, 1) * copies
 
     def _int(self, value: int) -> Ref:
         return self.builder.const(value, dtypes.int64)
@@ -462,7 +466,7 @@ class BodyWriter:
     def _open_segment(self, segment: Ref, elements: Ref) -> None:
         argument = 0
         for number, use in enumerate(self.kernel.buffers):
-            if use.role == "row":
+            if not use.is_argument:
                 continue
             if use.shared:
                 argument += 1

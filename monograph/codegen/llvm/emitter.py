@@ -14,7 +14,7 @@ import dataclasses
 from ...ir.extent import Extent, hint
 from ...ir.index import Var
 from .. import kernel as kernels
-from ..kernel import Kernel, Load, Privatised, postorder, stage_values
+from ..kernel import Kernel, Load, Privatised, Stage, postorder, stage_values
 from . import plan as planning
 from . import prefetch
 from .body import BodyWriter
@@ -22,6 +22,7 @@ from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
 from .memory import ALL_LANES
 from .sizes import Sizes
+from .table import tabulated
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
 _ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
@@ -70,6 +71,7 @@ class Module:
 
     def _launch(self, kernel: Kernel, sizes: Sizes, suffix: str = "") -> list[str]:
         """Write a kernel's body; the instructions that run it."""
+        kernel, filling = tabulated(kernel)
         plan = planning.make(kernel, self.machine)
         count, grain = _share(kernel, plan)
         if count == 0:
@@ -77,13 +79,13 @@ class Module:
         body = f"@{kernel.name}.body"
         lines: list[str] = []
         streamed = _streamed(kernel, self.machine)
-        if streamed and self._write(kernel, plan, f"{body}.stream", streamed, sizes):
+        if streamed and self._write(kernel, plan, f"{body}.stream", streamed, sizes, filling):
             # The version for outputs that are not aligned is rarely used, and so kept short.
             short = dataclasses.replace(plan, unrolled=False)
-            self._write(kernel, short, body, frozenset(), sizes)
+            self._write(kernel, short, body, frozenset(), sizes, filling)
             lines, body = _alignment_test(kernel, streamed, body, self.machine)
         else:
-            self._write(kernel, plan, body, frozenset(), sizes)
+            self._write(kernel, plan, body, frozenset(), sizes, filling)
         fetch, units = sizes.load(count, f"count{suffix}")
         if kernel.schedule.parallel and (_varies(count, grain) or count > grain):
             more, least = sizes.load(grain, f"grain{suffix}")
@@ -95,12 +97,12 @@ class Module:
 
     def _write(
         self, kernel: Kernel, plan: planning.Plan, name: str, streamed: frozenset[int],
-        sizes: Sizes,
+        sizes: Sizes, filling: Stage | None,
     ) -> bool:  # fmt: skip
         """Write one version of the body; whether any of its stores is streamed."""
         writer = BodyWriter(kernel, plan, streamed, sizes, self.machine.bounds)
         writer.memory.ahead = prefetch.distances(kernel, plan, self.machine)
-        text = writer.write(name)
+        text = writer.write(name, filling)
         if streamed and "!nontemporal" not in text:
             return False
         self.functions += [text, *writer.tables]
@@ -146,7 +148,7 @@ def _privatised(kernel: Kernel) -> list[Privatised]:
 
 def _arguments(kernel: Kernel) -> int:
     """How many pointers a kernel takes, its table of sizes not counted."""
-    passed = [use for use in kernel.buffers if use.role != "row"]
+    passed = [use for use in kernel.buffers if use.is_argument]
     return sum(1 if use.shared else max(len(kernel.segments), 1) for use in passed)
 
 
@@ -196,7 +198,7 @@ def _alignment_test(
     joined = "0"
     argument = 0
     for number, use in enumerate(kernel.buffers):
-        if use.role == "row":
+        if not use.is_argument:
             continue
         if number in streamed:
             lines += [
