@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .ir.dtypes import shown
+
 
 class device:  # noqa: N801 - PyTorch's spelling
     """A device by name and number.
@@ -58,7 +60,7 @@ class Named:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"monograph.{self.name}"
+        return shown(self.name)
 
     def __reduce__(self) -> str:
         return self.name
@@ -85,7 +87,9 @@ def require_here(where: Any = None, how: Any = None) -> None:
     if where is not None and where is not CPU:
         chosen = device(where)
         if chosen.type == "cuda":
-            raise AssertionError("monograph is not built with a CUDA device for tensors: use 'cpu'")
+            raise AssertionError(
+                "Torch not compiled with CUDA enabled: there are tensors on the CPU only, use 'cpu'"
+            )
         if chosen.type != "cpu" or chosen.index not in (None, 0):
             raise RuntimeError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
     if how is not None and how is not strided:

@@ -158,7 +158,7 @@ class Programs:
     ) -> Executable:
         if self._seen is None:
             statistics.note_miss(lookup)
-        statistics.counters.compilations += 1
+        statistics.note_compilation()
         executable = compile_recording(recording, backends.load(backend), digest)
         self._by_key.setdefault(key, []).append(executable)
         made: Compilation | None = getattr(executable, "compilation", None)

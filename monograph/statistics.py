@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 
@@ -26,6 +26,7 @@ class Counters:
 
 
 counters = Counters()
+compiled: Counter[str] = Counter()  # how many programs were compiled, by the flush's reason
 recent: deque[tuple[str, int]] = deque(maxlen=32)  # (reason, records) of the last flushes
 
 
@@ -62,3 +63,9 @@ def note_flush(reason: str, records: int) -> None:
     if records > counters.peak_pending_nodes:
         counters.peak_pending_nodes = records
     recent.append((reason, records))
+
+
+def note_compilation() -> None:
+    """Count a program that is compiled for the flush under way."""
+    counters.compilations += 1
+    compiled[recent[-1][0] if recent else "explain"] += 1

@@ -21,7 +21,7 @@ from .guards import changes
 from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
-from .placement import CPU, device, strided
+from .placement import CPU, device, require_here, strided
 from .storage import InferenceStorage, Meta, Storage, Value, concrete, laid_out, meta_of
 from .strides import contiguous
 
@@ -78,6 +78,13 @@ class Tensor:
     _grad: Tensor | None = None
     _hooks: dict[int, Any] | None = None  # of a leaf: see `autograd/hooks.py`
     _post_hooks: dict[int, Any] | None = None
+
+    def __new__(cls, *args: Any, device: Any = None) -> Any:
+        """PyTorch's constructor: of sizes, or of one sequence of data; see `mg.tensor`."""
+        from .ops.constructor import construct
+
+        require_here(device)
+        return construct(cls, None, args)
 
     if TYPE_CHECKING:  # operators attach themselves as methods; see `ops/define.py`
 
@@ -566,8 +573,10 @@ class Tensor:
         return display.tensor_text(widened(self._array()), notes)
 
     def __format__(self, spec: str) -> str:
-        """A tensor without axes is formatted as its number: f"{loss:.3f}"."""
-        return format(self.item(), spec) if spec and not self.ndim else format(str(self), spec)
+        """A tensor without axes is formatted as its number: f"{loss}", f"{loss:.3f}"."""
+        if type(self) is Tensor and not self.ndim:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         made = _copy_of(self)
@@ -592,7 +601,7 @@ class Size(tuple[int, ...]):
         return result
 
     def __repr__(self) -> str:
-        return f"Size({list(self)})"
+        return dtypes.shown(f"Size({list(self)})").removeprefix("monograph.")
 
 
 class Parameter(Tensor):
@@ -645,9 +654,12 @@ def _autograd() -> Any:
     return engine
 
 
+_blank = functools.partial(object.__new__, Tensor)  # as fast as a class without __new__
+
+
 def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
-    made = Tensor() if cls is Tensor else object.__new__(cls)
+    made = _blank() if cls is Tensor else object.__new__(cls)
     made._storage = Storage(value)
     made._view = None  # the class says so too, but is slower to ask
     return made

@@ -126,7 +126,7 @@ def _compiled(form: Form, recording: Recording, backend: Any) -> Sized | None:
     except Exception as problem:  # whatever needs a number, and there is none: fix the sizes
         _report(problem)
         return None
-    statistics.counters.compilations += 1
+    statistics.note_compilation()
     return Sized(form, decisions, template, frozenset(recording.wanted), recording.writes)
 
 

@@ -35,7 +35,7 @@ class DType:
     signed: bool = True
 
     def __repr__(self) -> str:
-        return f"monograph.{self.name}"
+        return f"{_package}.{self.name}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _by_name, (self.name,)
@@ -87,6 +87,21 @@ class DType:
         monograph.complex128
         """
         return complex128 if self in (float64, complex128) else complex64
+
+
+_package = "monograph"  # stands before the names of dtypes and others when they are printed
+
+
+def show_as(package: str) -> str:
+    """Print names as those of another package, as `monograph run` does; the one before."""
+    global _package
+    before, _package = _package, package
+    return before
+
+
+def shown(name: str) -> str:
+    """A public name with its package, as users read it."""
+    return f"{_package}.{name}"
 
 
 def _by_name(name: str) -> DType:

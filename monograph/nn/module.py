@@ -16,11 +16,12 @@ from .. import record
 from ..guards import changes
 from ..ir import dtypes
 from ..ir.dtypes import DType
+from ..placement import require_here
 from ..tensor import Parameter, Tensor
 from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
 from .members import Members
-from .parameter import fill_from_array, zero_gradient
+from .parameter import Buffer, fill_from_array, zero_gradient
 from .state import Stateful
 
 Self = TypeVar("Self", bound="Module")
@@ -150,6 +151,9 @@ class Module(Stateful):
         elif isinstance(value, Module):
             self._release(name, "_modules")
             self.register_module(name, value)
+        elif isinstance(value, Buffer):
+            self._release(name, "_buffers")
+            self.register_buffer(name, value, value.persistent)
         elif name in held.get("_parameters", ()):
             if value is not None:
                 raise TypeError(f"{name!r} is a parameter: assign an nn.Parameter or None")
@@ -399,8 +403,8 @@ class Module(Stateful):
                 dtype = arg.dtype
             elif not isinstance(arg, bool):
                 device = arg
-        if device is not None and str(device) != "cpu":
-            raise ValueError(f"to: this build has the device 'cpu' only, not {device!r}")
+        if device is not None:
+            require_here(device)
         return self if dtype is None else self._convert(dtype)
 
     def _convert(self: Self, dtype: DType) -> Self:
@@ -459,6 +463,6 @@ class Module(Stateful):
 
 def zeros(*size: int, dtype: DType | None = None, device: Any = None) -> np.ndarray:
     """Memory for a new parameter or buffer; layers fill it with their initialiser."""
-    if device is not None and str(device) != "cpu":
-        raise ValueError(f"this build has the device 'cpu' only, not {device!r}")
+    if device is not None:
+        require_here(device)
     return np.zeros(size, (dtype or dtypes.get_default_dtype()).numpy)

@@ -16,12 +16,31 @@ from .. import record
 from ..ir import dtypes
 from ..ops.math import detach
 from ..storage import Value, concrete, meta_of
-from ..tensor import Parameter, Tensor, View, from_value
+from ..tensor import Parameter, Tensor, View, from_value, tensor
 
 __all__ = [
-    "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take", "values_of",
-    "zero_gradient",
+    "Buffer", "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take",
+    "values_of", "zero_gradient",
 ]  # fmt: skip
+
+
+class Buffer(Tensor):
+    """A tensor that a module keeps as state when it is assigned to it, and does not train.
+
+    >>> import monograph as mg
+    >>> module = mg.nn.Module()
+    >>> module.scale = mg.nn.Buffer(mg.ones(2))
+    >>> list(module.state_dict())
+    ['scale']
+    """
+
+    persistent = True
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        source = data if isinstance(data, Tensor) else tensor([] if data is None else data)
+        made = source.detach().as_subclass(cls)
+        made.persistent = persistent
+        return made
 
 
 def known(array: np.ndarray) -> Tensor:

@@ -103,7 +103,8 @@ def type_of(x: Tensor, dtype: DType | str | None = None) -> Any:
     """
     if dtype is None:
         names = {d: name for name, d in _LEGACY.items()}
-        return f"monograph.{names.get(x.dtype, x.dtype.name)}"
+        return dtypes.shown(names.get(x.dtype, x.dtype.name))
+    dtype = getattr(dtype, "dtype", dtype)  # of a class such as torch.FloatTensor
     if isinstance(dtype, str):
         word = dtype.rsplit(".", 1)[-1]
         found = _LEGACY.get(word) or dtypes.BY_NAME.get(word)

@@ -36,6 +36,7 @@ cummin = _named("cummin", _VALUES)
 max = _named("max", _VALUES)
 min = _named("min", _VALUES)
 aminmax = _named("aminmax", "min max")
+histogram = _named("histogram", "hist bin_edges")
 
 geqrf = _named("geqrf", "a tau")
 histogram = _named("histogram", "hist bin_edges")

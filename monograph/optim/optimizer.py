@@ -91,26 +91,39 @@ def options(given: dict[str, Any], fused: bool = False, capturable: bool = True)
     return known
 
 
+_every_step: dict[str, dict[int, Any]] = {"before": {}, "after": {}}  # hooks of all optimisers
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(optimizer, args, kwargs) before each step of every optimiser."""
+    return _added(_every_step["before"], hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(optimizer, args, kwargs) after each step of every optimiser."""
+    return _added(_every_step["after"], hook)
+
+
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step between the hooks of its optimiser."""
 
     @wraps(step)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before, after = self._step_pre_hooks, self._step_post_hooks
-        if not before and not after:
+        before, after, inner = self._step_pre_hooks, self._step_post_hooks, self._in_step
+        if inner or not (before or after or _every_step["before"] or _every_step["after"]):
             return step(self, *args, **kwargs)
-        self._step_pre_hooks = self._step_post_hooks = {}  # a step that calls another's
+        self._in_step = True  # a step may call that of its base class
         try:
-            for hook in list(before.values()):
+            for hook in [*_every_step["before"].values(), *before.values()]:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
                     args, kwargs = changed
             result = step(self, *args, **kwargs)
-            for hook in list(after.values()):
+            for hook in [*after.values(), *_every_step["after"].values()]:
                 hook(self, args, kwargs)
             return result
         finally:
-            self._step_pre_hooks, self._step_post_hooks = before, after
+            self._in_step = False
 
     return call
 
@@ -120,6 +133,7 @@ class Optimizer:
 
     # Names of settings that are numbers, with a place where the setting is a tuple.
     live_settings: tuple[tuple[Any, ...], ...] = ()
+    _in_step = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
