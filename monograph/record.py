@@ -89,6 +89,7 @@ class Recorder:
         self.grad = True
         self.eager = False
         self.urgent: str | None = None  # why the next call must not stay pending
+        self.autocast: DType | None = None  # the lower precision that products are computed in
         self.inference = False  # what is made now is kept from derivatives
         self.packing: tuple[Any, ...] = ()  # hooks on saved tensors: `autograd/saved_hooks.py`
         self.attention = False  # whether calls must do what `_attend` does
@@ -230,6 +231,8 @@ def use_default_dtype(dtype: DType) -> None:
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
+    if operator.precision is not None and _local.recorder.autocast is not None:
+        inputs = _autocast(operator, inputs, _local.recorder.autocast)
     outputs = call_values(operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
@@ -257,6 +260,15 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     if outputs.__class__ is list:
         return _wrap_view(outputs[0], base, operator, attributes)
     return outputs[0]  # a node
+
+
+_autocast: Callable[..., Any] = lambda operator, inputs, lower: inputs  # noqa: E731
+
+
+def register_autocast(cast: Callable[..., Any]) -> None:
+    """How `amp` casts the inputs of the operators that it has marked."""
+    global _autocast
+    _autocast = cast
 
 
 # Storages made in inference mode that are still alive: while there are any, calls look for them.
@@ -828,6 +840,7 @@ def inner() -> Iterator[Recorder]:
     before = _local.recorder
     fresh = Recorder()
     fresh.grad, fresh.hold, fresh.outer = before.grad, 1, before
+    fresh.autocast = before.autocast
     _local.recorder = fresh
     try:
         yield fresh

@@ -29,6 +29,7 @@ class Checkpoint(PythonNode):
         self.function = function
         self.randomness = randomness
         self.count = count
+        self.autocast = record.recorder().autocast
 
     def pull(self, gradients: list[Any]) -> Sequence[Any]:
         """Run the function again, and differentiate what it does."""
@@ -37,9 +38,13 @@ class Checkpoint(PythonNode):
         borders = [value for value in self.inputs if value is not None]
         for value in borders:
             saved.check_unwritten(value)
-        create = record.recorder().grad
-        with enable_grad():
-            made = _tensors(_with_randomness(self.randomness, self.function))
+        recorder = record.recorder()
+        create, before, recorder.autocast = recorder.grad, recorder.autocast, self.autocast
+        try:
+            with enable_grad():
+                made = _tensors(_with_randomness(self.randomness, self.function))
+        finally:
+            recorder.autocast = before
         pairs = [
             (tensor._value(), given)
             for tensor, given in zip(made, gradients, strict=True)

@@ -75,6 +75,7 @@ class Operator:
     # input the names of the inputs it reads, and "result" (the first) or "results". May be a
     # function of the inputs' kinds and the attributes.
     saves: Any = None
+    precision: str | None = None  # what autocast does to its inputs; see `amp/autocast_mode.py`
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:
         """The nodes that this operator means for these input nodes and attributes."""

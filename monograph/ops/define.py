@@ -36,12 +36,18 @@ _ROLES = {
 _OTHER_NAME = {"dim": "axis", "keepdim": "keepdims"}  # NumPy's spelling, which PyTorch takes too
 ABSENT = object()
 
+_operators: list[Operator] = []
 _namespaces: dict[str, dict[str, Callable[..., Any]]] = {}
 
 
 def members(namespace: str) -> dict[str, Callable[..., Any]]:
     """The public functions of a namespace by name; "" is the package itself."""
     return dict(sorted(_namespaces.get(namespace, {}).items()))
+
+
+def all_operators() -> tuple[Operator, ...]:
+    """Every operator that was declared, private ones too."""
+    return tuple(_operators)
 
 
 @functools.cache
@@ -166,6 +172,7 @@ def operator(
     title = name or definition.__name__
     parameters = _parameters(definition)
     made = Operator(title, definition, tuple(parameters), view=view, smooth=smooth, widen=widen)
+    _operators.append(made)
     made_function = _wrapper(definition, made, to is not None, flag, apart)
     made_function.operator = made
     made_function.derivative = functools.partial(_set_derivative, made)

@@ -46,7 +46,7 @@ def layer_norm(
     axes = _last_axes(x, normalized_shape)
     _require_affine(tuple(x.shape[axes[0] :]), weight, bias)
     _, _, y = moments(x, axes, eps)
-    return affine(y, weight, bias)
+    return build.cast(affine(y, weight, bias), x.dtype)  # of 16 bits, beside weights of 32
 
 
 @layer_norm.derivative
@@ -147,7 +147,7 @@ def group_norm(
     samples, groups, inner = _group_axes(x, num_groups)
     rows = build.reshape(x, (samples, groups, inner))
     y = build.reshape(layer_norm(rows, (inner,), None, None, eps), x.shape)
-    return affine(y, per_channel(weight, x), per_channel(bias, x))
+    return build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)
 
 
 group_norm.operator.lies = "images"
