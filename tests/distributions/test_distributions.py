@@ -1,0 +1,204 @@
+"""Distributions against PyTorch's: densities, moments, entropies, divergences, draws, gradients."""
+
+import numpy as np
+import pytest
+import torch as pytorch
+
+import monograph as mg
+import monograph.torch as torch
+
+# name: (how it is made from a library and its distributions, a value)
+CASES = {
+    "Normal": (lambda t, D: D.Normal(t([0.0, 1.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "LogNormal": (lambda t, D: D.LogNormal(t([0.0, 1.0]), t([1.0, 0.5])), [0.5, 0.3]),
+    "Laplace": (lambda t, D: D.Laplace(t([0.0, 1.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "Exponential": (lambda t, D: D.Exponential(t([1.0, 2.0])), [0.5, 0.3]),
+    "Uniform": (lambda t, D: D.Uniform(t([0.0, -1.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "Cauchy": (lambda t, D: D.Cauchy(t([0.0, 1.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "Gumbel": (lambda t, D: D.Gumbel(t([0.0, 1.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "HalfNormal": (lambda t, D: D.HalfNormal(t([1.0, 2.0])), [0.5, 0.3]),
+    "Gamma": (lambda t, D: D.Gamma(t([0.7, 3.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "Chi2": (lambda t, D: D.Chi2(t([0.7, 3.0])), [0.5, 0.3]),
+    "Beta": (lambda t, D: D.Beta(t([0.7, 3.0]), t([1.0, 2.0])), [0.5, 0.3]),
+    "Dirichlet": (lambda t, D: D.Dirichlet(t([0.7, 3.0, 2.0])), [0.5, 0.3, 0.2]),
+    "StudentT": (lambda t, D: D.StudentT(t([3.5, 5.0]), t([0.0, 1.0]), 2.0), [0.5, 0.3]),
+    "Bernoulli": (lambda t, D: D.Bernoulli(logits=t([0.7, -1.0])), [0.0, 1.0]),
+    "Bernoulli of probs": (lambda t, D: D.Bernoulli(t([0.7, 0.1])), [0.0, 1.0]),
+    "Geometric": (lambda t, D: D.Geometric(t([0.7, 0.1])), [0.0, 3.0]),
+    "Binomial": (lambda t, D: D.Binomial(5, t([0.7, 0.1])), [0.0, 3.0]),
+    "Poisson": (lambda t, D: D.Poisson(t([0.7, 4.0])), [0.0, 3.0]),
+    "Categorical": (
+        lambda t, D: D.Categorical(logits=t([[0.1, 0.2, 0.7], [1.0, 2.0, 3.0]])), [0, 2],
+    ),
+    "Categorical of probs": (lambda t, D: D.Categorical(t([[0.1, 0.2], [1.0, 3.0]])), [0, 1]),
+    "OneHotCategorical": (lambda t, D: D.OneHotCategorical(t([0.1, 0.2, 0.7])), [0.0, 1.0, 0.0]),
+    "Multinomial": (lambda t, D: D.Multinomial(4, t([0.1, 0.2, 0.7])), [1.0, 1.0, 2.0]),
+    "MultivariateNormal": (
+        lambda t, D: D.MultivariateNormal(t([0.0, 1.0]), t([[2.0, 0.5], [0.5, 1.0]])), [0.5, 0.3],
+    ),
+    "MultivariateNormal of precision": (
+        lambda t, D: D.MultivariateNormal(
+            t([0.0, 1.0]), precision_matrix=t([[2.0, 0.5], [0.5, 1.0]])
+        ), [0.5, 0.3],
+    ),
+    "MultivariateNormal of factor": (
+        lambda t, D: D.MultivariateNormal(t([0.0, 1.0]), scale_tril=t([[2.0, 0.0], [0.5, 1.0]])),
+        [0.5, 0.3],
+    ),
+    "Independent": (
+        lambda t, D: D.Independent(D.Normal(t([0.0, 1.0]), t([1.0, 2.0])), 1), [0.5, 0.3],
+    ),
+    "Tanh of Normal": (
+        lambda t, D: D.TransformedDistribution(
+            D.Normal(t([0.0, 1.0]), t([1.0, 2.0])), [D.transforms.TanhTransform(cache_size=1)]
+        ), [0.5, 0.3],
+    ),
+    "Sigmoid of Affine": (
+        lambda t, D: D.TransformedDistribution(
+            D.Normal(t([0.0, 1.0]), t([1.0, 2.0])),
+            [D.AffineTransform(1.0, -2.0), D.SigmoidTransform()],
+        ), [0.5, 0.3],
+    ),
+    "RelaxedOneHotCategorical": (
+        lambda t, D: D.RelaxedOneHotCategorical(t(0.5), t([0.1, 0.2, 0.7])), [0.2, 0.3, 0.5],
+    ),
+    "RelaxedBernoulli": (lambda t, D: D.RelaxedBernoulli(t(0.5), t([0.1, 0.7])), [0.2, 0.3]),
+    "Mixture": (
+        lambda t, D: D.MixtureSameFamily(
+            D.Categorical(t([1.0, 1.0])), D.Normal(t([0.0, 1.0]), t([1.0, 2.0]))
+        ), [0.5, 0.3],
+    ),
+}  # fmt: skip
+NO_MEAN = {"Cauchy", "Categorical", "Categorical of probs"}
+
+
+def made(lib, name):
+    return CASES[name][0](lib.tensor, lib.distributions)
+
+
+def numbers(x):
+    return np.asarray(x.detach().tolist(), np.float64)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_are_those_of_pytorch(name):
+    theirs, ours, value = made(pytorch, name), made(torch, name), CASES[name][1]
+    assert tuple(ours.batch_shape) == tuple(theirs.batch_shape)
+    assert tuple(ours.event_shape) == tuple(theirs.event_shape)
+    compared = 0
+    for fact in ("log_prob", "cdf", "icdf", "entropy", "mean", "variance", "stddev"):
+        given = (value,) if fact in ("log_prob", "cdf", "icdf") else ()
+        if fact == "icdf" and name in ("Sigmoid of Affine", "Tanh of Normal"):
+            continue  # PyTorch takes the argument for a value of the support
+        try:
+            expected = getattr(theirs, fact)
+            if callable(expected):
+                expected = expected(*[pytorch.tensor(v) for v in given])
+        except (NotImplementedError, ValueError):
+            continue
+        found = getattr(ours, fact)
+        found = found(*[mg.tensor(v) for v in given]) if callable(found) else found
+        assert np.allclose(
+            numbers(found), numbers(expected), rtol=2e-4, atol=2e-5, equal_nan=True
+        ), fact
+        compared += 1
+    assert compared >= 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_have_their_shape_mean_and_spread(name):
+    torch.manual_seed(0)
+    ours = made(torch, name)
+    drawn = ours.sample((4000,))
+    assert tuple(drawn.shape) == (4000, *ours.batch_shape, *ours.event_shape)
+    assert tuple(made(pytorch, name).sample((3,)).shape[1:]) == tuple(drawn.shape[1:])
+    try:
+        mean, spread = numbers(ours.mean), numbers(ours.stddev)
+    except NotImplementedError:
+        return
+    if name in NO_MEAN:
+        return
+    assert np.allclose(numbers(drawn).mean(0), mean, atol=0.12 * spread.max(), rtol=0.05)
+    if name not in ("LogNormal", "StudentT"):
+        assert np.allclose(numbers(drawn).std(0), spread, rtol=0.15)
+
+
+PAIRS = [
+    ("Normal", "Normal"), ("Gamma", "Gamma"), ("Beta", "Beta"), ("Dirichlet", "Dirichlet"),
+    ("Bernoulli", "Bernoulli of probs"), ("Categorical", "Categorical"), ("Laplace", "Laplace"),
+    ("MultivariateNormal", "MultivariateNormal of precision"), ("Independent", "Independent"),
+    ("Exponential", "Gamma"), ("Poisson", "Poisson"), ("Geometric", "Geometric"),
+    ("Uniform", "Normal"), ("Gumbel", "Gumbel"), ("HalfNormal", "HalfNormal"),
+    ("OneHotCategorical", "OneHotCategorical"), ("LogNormal", "LogNormal"),
+    ("Binomial", "Binomial"), ("Exponential", "Exponential"),
+]  # fmt: skip
+
+
+def moved(made):
+    """The same kind of distribution with other parameters."""
+    if hasattr(made, "loc") and hasattr(made, "scale") and "LogNormal" not in type(made).__name__:
+        return type(made)(made.loc + 1, made.scale * 2)
+    if hasattr(made, "rate") and not hasattr(made, "concentration"):
+        return type(made)(made.rate * 2)
+    if hasattr(made, "concentration") and hasattr(made, "rate"):
+        return type(made)(made.concentration + 1, made.rate * 2)
+    return made
+
+
+@pytest.mark.parametrize(("p", "q"), PAIRS)
+def test_divergences(p, q):
+    found = [
+        numbers(lib.distributions.kl_divergence(made(lib, p), moved(made(lib, q))))
+        for lib in (pytorch, torch)
+    ]
+    assert np.allclose(found[0], found[1], rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_reach_parameters_through_draws():
+    torch.manual_seed(0)
+    for name, slope in (("gamma", 1.0), ("normal", 1.0)):
+        x = mg.full((4000,), 2.5, requires_grad=True)
+        if name == "gamma":
+            drawn = torch.distributions.Gamma(x, mg.tensor(1.0)).rsample()
+        else:
+            drawn = torch.distributions.Normal(x, 1.0).rsample()
+        drawn.sum().backward()
+        assert x.grad.mean().item() == pytest.approx(slope, abs=0.05)
+
+
+def test_policy_gradients_flow():
+    logits = mg.zeros(3, 4, requires_grad=True)
+    policy = torch.distributions.Categorical(logits=logits)
+    action = policy.sample()
+    assert not action.requires_grad
+    (-policy.log_prob(action) * mg.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert np.allclose(logits.grad.sum(-1).tolist(), 0.0, atol=1e-6)
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(ValueError, match="Expected parameter scale"):
+        torch.distributions.Normal(0.0, -1.0)
+    spoilt = torch.distributions.Normal(mg.zeros(2), mg.tensor([1.0, -1.0]))
+    with pytest.raises(ValueError, match="Expected parameter scale"):
+        spoilt.sample().sum().item()
+    with pytest.raises(ValueError, match="Either `probs` or `logits`"):
+        torch.distributions.Categorical()
+    with pytest.raises(ValueError, match="within the support"):
+        torch.distributions.Exponential(mg.ones(2)).log_prob(mg.tensor([-1.0, 1.0])).sum().item()
+
+
+def test_expanding_a_batch():
+    wide = torch.distributions.Normal(mg.zeros(2), mg.ones(2)).expand((3, 2))
+    assert wide.sample().shape == (3, 2)
+    assert wide.log_prob(mg.zeros(3, 2)).shape == (3, 2)
+
+
+def test_transforms_invert_themselves():
+    transforms = torch.distributions.transforms
+    x = mg.tensor([0.3, 0.7])
+    for made in (
+        transforms.ExpTransform(), transforms.SigmoidTransform(), transforms.TanhTransform(),
+        transforms.SoftplusTransform(), transforms.AffineTransform(1.0, 3.0),
+        transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(0, 2)]),
+    ):  # fmt: skip
+        assert np.allclose(made.inv(made(x)).tolist(), x.tolist(), atol=1e-5)
