@@ -19,7 +19,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make format    let ruff rewrite the files"
 	@echo "make bench     compare with PyTorch on this machine"
-	@echo "make docs      generate docs/settings.md and docs/reference/ from the code"
+	@echo "make docs      generate docs/settings.md, docs/torch.md and docs/reference/"
 	@echo "make clean     remove caches and build products (distclean: also .venv)"
 
 $(PY):

@@ -1,4 +1,4 @@
-"""Writes the documentation that follows from the code: `docs/settings.md` and `docs/reference/`.
+"""Writes the documentation that follows from the code: settings, PyTorch's names, reference.
 
 The reference has one page per public module with the signature and docstring of each public name.
 A module without `__all__` is private detail as far as its names were shown by a package above it.
@@ -35,8 +35,9 @@ imported. `with mg.config.override(verbosity=2): ...` changes settings for a blo
 
 def main() -> int:
     write_settings(ROOT / "docs" / "settings.md")
+    write_torch(ROOT / "docs" / "torch.md")
     count, skipped = write_reference(ROOT / "docs" / "reference")
-    print(f"wrote docs/settings.md and {count} pages in docs/reference/")
+    print(f"wrote docs/settings.md, docs/torch.md and {count} pages in docs/reference/")
     for name, reason in skipped:
         print(f"left out {name}: {reason}")
     return 0
@@ -46,6 +47,12 @@ def write_settings(path: Path) -> None:
     from monograph.config import Config
 
     path.write_text(SETTINGS_INTRODUCTION + Config({}).table(), encoding="utf-8")
+
+
+def write_torch(path: Path) -> None:
+    from monograph.torch.page import page
+
+    path.write_text(page(), encoding="utf-8")
 
 
 def write_reference(folder: Path) -> tuple[int, list[tuple[str, str]]]:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS = {
+    "run": "run a program that was written for PyTorch",
     "doctor": "show what is installed, what is missing, and what to do about it",
     "demo": "train a small convolutional network on the digits that ship with the package",
 }

@@ -1,0 +1,169 @@
+"""Where the names of PyTorch's modules come from.
+
+Each module lists its sources: namespaces of operators, modules of this package, and `parts`, which
+hold what PyTorch has and this package has not by itself. Earlier sources win. Two further tables
+name what does nothing here, and what is refused, each with the reason; the documentation prints
+them.
+"""
+
+from __future__ import annotations
+
+from .parts.absent import REFUSED, STAND_INS
+from .tree import OPERATORS, Tree
+
+PARTS = "monograph.torch.parts"
+
+
+def _parts(*names: str) -> tuple[str, ...]:
+    return tuple([f"{PARTS}.{name}" for name in names])
+
+
+# PyTorch's files of layers, and the file here that holds the same.
+_LAYERS = {
+    "activation": ("activation", "attention"), "adaptive": (), "batchnorm": ("batch_norm",),
+    "container": ("containers", "parameter_containers"), "conv": ("conv",),
+    "distance": ("distance",), "dropout": ("dropout",), "flatten": ("linear",),
+    "fold": ("padding",),
+    "instancenorm": ("batch_norm",), "linear": ("linear",), "loss": ("loss",),
+    "module": ("module",), "normalization": ("norm",), "padding": ("padding",),
+    "pixelshuffle": ("shuffle",), "pooling": ("pooling",), "rnn": ("recurrent",),
+    "sparse": ("embedding",), "transformer": ("transformer",), "upsampling": ("upsampling",),
+    "utils": (), "lazy": (),
+}  # fmt: skip
+
+_OPTIMIZERS = (
+    "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "nadam", "radam", "rmsprop",
+    "rprop", "sgd",
+)  # fmt: skip
+
+_FAMILIES = (
+    "bernoulli", "beta", "binomial", "categorical", "dirichlet", "exponential", "gamma",
+    "geometric", "independent", "laplace", "log_normal", "mixture_same_family", "multinomial",
+    "multivariate_normal", "normal", "one_hot_categorical", "poisson", "relaxed_bernoulli",
+    "relaxed_categorical", "studentT", "transformed_distribution", "uniform",
+)  # fmt: skip
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "": (OPERATORS, *_parts("root", "types", "determinism", "legacy#TYPES", "serialization",
+         "storage#CLASSES", "storage"), "monograph.amp"),
+    "functional": (OPERATORS,),
+    "nn": ("monograph.nn", *_parts("layers")),
+    "nn.functional": (f"{OPERATORS}nn.functional", *_parts("spellings#FUNCTIONAL")),
+    "nn.init": ("monograph.nn.init", *_parts("spellings#INIT")),
+    "nn.parameter": ("monograph.nn.parameter", *_parts("layers")),
+    "nn.parallel": _parts("parallel"),
+    "nn.parallel.data_parallel": _parts("parallel"),
+    "nn.parallel.distributed": (),
+    "nn.modules": ("monograph.nn", *_parts("layers")),
+    "nn.attention": _parts("attention"),
+    "nn.common_types": _parts("types"),
+    "nn.utils": ("monograph.nn.utils", *_parts("spellings#CLIP")),
+    "nn.utils.clip_grad": ("monograph.nn.utils", *_parts("spellings#CLIP")),
+    "nn.utils.convert_parameters": ("monograph.nn.utils",),
+    "nn.utils.fusion": ("monograph.nn.utils",),
+    "nn.utils.parametrizations": ("monograph.nn.utils.parametrizations",),
+    "nn.utils.parametrize": ("monograph.nn.utils.parametrize",),
+    "nn.utils.rnn": ("monograph.nn.utils.rnn",),
+    "nn.utils.stateless": ("monograph.nn.stateless",),
+    "optim": ("monograph.optim",),
+    "optim.lr_scheduler": ("monograph.optim.lr_scheduler", *_parts("spellings#SCHEDULES")),
+    "optim.optimizer": ("monograph.optim.optimizer", *_parts("spellings#OPTIMIZER")),
+    "optim.swa_utils": ("monograph.optim.swa_utils",),
+    **{f"optim.{name}": ("monograph.optim",) for name in _OPTIMIZERS},
+    "autograd": ("monograph.autograd", *_parts("autograd")),
+    "autograd.forward_ad": (),
+    "autograd.function": ("monograph.autograd.function", *_parts("autograd")),
+    "autograd.functional": ("monograph.autograd.functional",),
+    "autograd.grad_mode": ("monograph.autograd",),
+    "autograd.graph": ("monograph.autograd.graph",),
+    "autograd.profiler": _parts("profiler"),
+    "autograd.variable": _parts("autograd"),
+    "utils": _parts("utils"),
+    "utils.checkpoint": _parts("checkpoint"),
+    "utils.collect_env": _parts("utils"),
+    "utils.data": ("monograph.data",),
+    "utils.data.dataloader": ("monograph.data", "monograph.data.loader"),
+    "utils.data.dataset": ("monograph.data",),
+    "utils.data.distributed": ("monograph.data",),
+    "utils.data.sampler": ("monograph.data",),
+    "utils.dlpack": _parts("shells#DLPACK", "root"),
+    "utils.hooks": ("monograph.nn.hooks",),
+    "utils.model_zoo": _parts("shells#HUB"),
+    "utils.tensorboard": (),
+    "cuda": _parts("cuda", "cuda#NAMES"),
+    "cuda.amp": ("monograph.amp.cuda",),
+    "cuda.amp.autocast_mode": ("monograph.amp.cuda",),
+    "cuda.amp.grad_scaler": ("monograph.amp.cuda",),
+    "cuda.nvtx": (),
+    "cuda.random": _parts("cuda#NAMES"),
+    "cpu": _parts("devices#HERE"),
+    "cpu.amp": ("monograph.amp.cpu",),
+    "mps": _parts("devices#OTHER"),
+    "xpu": _parts("devices#OTHER"),
+    "mtia": _parts("devices#OTHER"),
+    "accelerator": _parts("devices#ACCELERATOR"),
+    "backends": (),
+    "backends.cpu": _parts("backends#HERE"),
+    "backends.cuda": _parts("backends#CUDA"),
+    "backends.cuda.matmul": _parts("backends#MATMUL"),
+    "backends.cudnn": _parts("backends#CUDNN"),
+    "backends.mkl": _parts("backends#HERE"),
+    "backends.mkldnn": _parts("backends#HERE"),
+    "backends.mps": _parts("backends#ABSENT"),
+    "backends.openmp": _parts("backends#HERE"),
+    "backends.opt_einsum": _parts("backends#ABSENT"),
+    "backends.quantized": _parts("backends#ABSENT"),
+    "amp": ("monograph.amp",),
+    "amp.autocast_mode": ("monograph.amp",),
+    "amp.grad_scaler": ("monograph.amp",),
+    "linalg": ("monograph.linalg",),
+    "special": ("monograph.special",),
+    "random": ("monograph.random",),
+    "fft": (f"{OPERATORS}fft",),
+    "distributions": ("monograph.distributions",),
+    "distributions.constraints": ("monograph.distributions.constraints",),
+    "distributions.distribution": ("monograph.distributions",),
+    "distributions.kl": ("monograph.distributions.kl",),
+    "distributions.transforms": ("monograph.distributions.transforms",),
+    "distributions.utils": ("monograph.distributions.distribution",
+                            "monograph.distributions.discrete"),
+    **{f"distributions.{name}": ("monograph.distributions",) for name in _FAMILIES},
+    "func": ("monograph.func",),
+    "serialization": _parts("serialization"),
+    "multiprocessing": _parts("multiprocessing"),
+    "distributed": _parts("distributed"),
+    "testing": _parts("testing"),
+    "jit": _parts("jit"),
+    "compiler": _parts("compiler"),
+    "profiler": _parts("profiler"),
+    "hub": _parts("shells#HUB"),
+    "onnx": _parts("shells#ONNX"),
+    "sparse": _parts("shells#SPARSE"),
+    "overrides": _parts("spellings#OVERRIDES"),
+    "version": _parts("version"),
+    "torch_version": _parts("version"),
+    "types": _parts("types"),
+    "return_types": ("monograph.ops.return_types",),
+    "storage": _parts("storage"),
+    "library": _parts("shells#LIBRARY"),
+    "ops": (),
+    "ops.aten": _parts("shells#ATEN"),
+    "ops.profiler": _parts("shells#PROFILER_OPS"),
+    "fx": _parts("shells#FX"),
+    "export": (),
+    "_dynamo": _parts("compiler"),
+    "_C": _parts("shells#NATIVE"),
+    "_utils": _parts("utils"),
+}  # fmt: skip
+for _file, _sources in _LAYERS.items():
+    _found = (*[f"monograph.nn.{name}" for name in _sources], *_parts("layers"))
+    MODULES[f"nn.modules.{_file}"] = _found
+    MODULES.setdefault(f"nn.{_file}", _found)  # programs leave out the step between
+
+TORCH = Tree(MODULES, STAND_INS, REFUSED)
+
+VISION = Tree(
+    {
+        "": ("monograph.vision",),
+    }
+)

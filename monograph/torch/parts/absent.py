@@ -1,0 +1,136 @@
+"""Names that do nothing here, and names that are refused, each with the reason.
+
+A stand-in takes any arguments, says once that it does nothing, and gives what a program needs to go
+on. A refused name can be imported, and raises when it is called. The documentation prints both
+tables.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+used_stand_ins: set[str] = set()
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A function that does nothing: why, and what it returns."""
+
+    reason: str
+    result: Callable[..., Any] = lambda *args, **options: None
+
+    def named(self, name: str) -> Callable[..., Any]:
+        """The function that stands under that name."""
+
+        def stand_in(*args: Any, **options: Any) -> Any:
+            if name not in used_stand_ins:
+                used_stand_ins.add(name)
+                warnings.warn(f"torch.{name} does nothing: {self.reason}", stacklevel=2)
+            return self.result(*args, **options)
+
+        stand_in.__name__ = stand_in.__qualname__ = name.rpartition(".")[2]
+        stand_in.__doc__ = f"Does nothing: {self.reason}."
+        return stand_in
+
+
+def refusal(name: str, reason: str) -> Callable[..., Any]:
+    """A function under that name that says why it cannot do its work."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise NotImplementedError(f"torch.{name} is not supported: {reason}")
+
+    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    refuse.__doc__ = f"Refused: {reason}."
+    return refuse
+
+
+def _first(*args: Any, **options: Any) -> Any:
+    return args[0] if args else None
+
+
+_FORKED = "data workers are forked and send arrays through pipes, so nothing needs shared memory"
+_STREAMS = "the CPU runs one program after the other, so there are no streams to wait for"
+
+STAND_INS = {
+    "Tensor.share_memory_": StandIn(_FORKED, _first),
+    "Tensor.record_stream": StandIn(_STREAMS),
+    "nn.Module.share_memory": StandIn(_FORKED, _first),
+    "multiprocessing.set_sharing_strategy": StandIn(_FORKED),
+    "set_num_interop_threads": StandIn("operators are not run beside each other"),
+    "set_flush_denormal": StandIn("numbers below the normal range are kept", lambda mode: False),
+    "set_warn_always": StandIn("warnings are shown as Python's filters say"),
+    "jit.set_fusion_strategy": StandIn("programs are always fused"),
+    "jit.enable_onednn_fusion": StandIn("programs are always fused"),
+    "_C._jit_set_profiling_executor": StandIn("programs are always compiled", lambda flag: False),
+    "_C._jit_set_profiling_mode": StandIn("programs are always compiled", lambda flag: False),
+    "cuda.nvtx.range_push": StandIn("there is no GPU whose timeline it would mark", lambda text: 0),
+    "cuda.nvtx.range_pop": StandIn("there is no GPU whose timeline it would mark", lambda: 0),
+    "library.custom_op": StandIn(
+        "a Python function needs no registration", lambda *a, **k: _decorator
+    ),
+    "library.register_fake": StandIn(
+        "shapes follow from operators' definitions", lambda *a, **k: _decorator
+    ),
+}
+
+
+def _decorator(function: Any) -> Any:
+    return function
+
+
+_ONNX = "ONNX files are not written yet; torch.save and safetensors files hold the weights"
+_SPARSE = "there are no sparse tensors; use a dense one, or index_add and scatter_add on edges"
+_PROCESSES = "training runs in one process, and there is no communication between processes"
+_QUANTISED = "there are no quantised tensors"
+_NETWORK = "nothing is downloaded; load the file from a folder of yours"
+_EXPORT = "programs are not exported; save the weights and run the model itself"
+
+REFUSED = {
+    **dict.fromkeys(
+        ["onnx.export", "onnx._export", "onnx.dynamo_export", "onnx.load",
+         "onnx.register_custom_op_symbolic", "onnx.is_in_onnx_export_context"], _ONNX
+    ),
+    **dict.fromkeys(
+        ["sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
+         "sparse_bsc_tensor", "sparse_compressed_tensor", "hspmm", "sspaddmm", "smm", "dsmm",
+         "sparse.mm", "sparse.addmm", "sparse.sum", "sparse.softmax", "sparse.log_softmax",
+         "sparse.FloatTensor", "sparse.LongTensor", "sparse.DoubleTensor", "optim.SparseAdam",
+         "Tensor.to_sparse", "Tensor.to_sparse_coo", "Tensor.to_sparse_csr",
+         "Tensor.to_sparse_csc", "Tensor.to_sparse_bsr", "Tensor.to_sparse_bsc",
+         "Tensor.coalesce", "Tensor.indices", "Tensor.values", "Tensor.sparse_dim",
+         "Tensor.dense_dim", "Tensor.sparse_mask", "Tensor.crow_indices",
+         "Tensor.col_indices"], _SPARSE
+    ),
+    **dict.fromkeys(
+        ["distributed.init_process_group", "distributed.destroy_process_group",
+         "distributed.all_reduce", "distributed.all_gather", "distributed.all_gather_object",
+         "distributed.all_gather_into_tensor", "distributed.barrier", "distributed.broadcast",
+         "distributed.broadcast_object_list", "distributed.gather", "distributed.scatter",
+         "distributed.reduce", "distributed.reduce_scatter", "distributed.send",
+         "distributed.recv", "distributed.isend", "distributed.irecv", "distributed.new_group",
+         "distributed.get_rank", "distributed.get_world_size", "distributed.get_backend",
+         "distributed.monitored_barrier", "nn.parallel.DistributedDataParallel",
+         "nn.parallel.distributed.DistributedDataParallel", "multiprocessing.spawn",
+         "multiprocessing.start_processes"], _PROCESSES
+    ),
+    **dict.fromkeys(
+        ["quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
+         "dequantize", "Tensor.dequantize", "Tensor.int_repr", "Tensor.q_scale",
+         "Tensor.q_zero_point"], _QUANTISED
+    ),
+    **dict.fromkeys(
+        ["hub.load", "hub.list", "hub.help", "hub.download_url_to_file",
+         "hub.load_state_dict_from_url", "utils.model_zoo.load_url"], _NETWORK
+    ),
+    **dict.fromkeys(
+        ["export.export", "export.save", "export.load", "fx.symbolic_trace", "jit.save",
+         "jit.load"], _EXPORT
+    ),
+    "utils.tensorboard.SummaryWriter": "TensorBoard's files are not written; log the numbers",
+    "autograd.forward_ad.make_dual": "use torch.func.jvp",
+    "autograd.forward_ad.unpack_dual": "use torch.func.jvp",
+    "autograd.forward_ad.dual_level": "use torch.func.jvp",
+}  # fmt: skip

@@ -1,0 +1,54 @@
+"""`torch.utils.checkpoint`: parts of a model that are computed again in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...autograd import checkpoint as recompute
+from ...nn import Sequential
+
+
+def checkpoint(
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    context_fn: Any = None, determinism_check: str = "default", debug: bool = False,
+    preserve_rng_state: bool = True, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """function(*args, **kwargs), computed again in the backward pass.
+
+    >>> import monograph as mg
+    >>> checkpoint(mg.exp, mg.zeros(2), use_reentrant=False).tolist()
+    [1.0, 1.0]
+    """
+    return recompute(
+        function, *args, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state,
+        **kwargs,
+    )  # fmt: skip
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]], segments: int, input: Any,  # noqa: A002
+    use_reentrant: bool | None = None, preserve_rng_state: bool = True,
+) -> Any:  # fmt: skip
+    """A chain of functions in segments; all but the last are computed again."""
+    chain = list(functions.children() if isinstance(functions, Sequential) else functions)
+    size = max(1, len(chain) // segments)
+    starts = [n * size for n in range(segments)]
+    for n, start in enumerate(starts):
+        last = n == segments - 1
+        part = Sequential(*chain[start : len(chain) if last else start + size])
+        if last:
+            input = part(input)  # noqa: A001
+        else:
+            input = recompute(part, input, preserve_rng_state=preserve_rng_state)  # noqa: A001
+    return input
+
+
+def noop_context_fn() -> Any:
+    """Two contexts that do nothing."""
+    import contextlib
+
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]

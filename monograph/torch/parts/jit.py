@@ -1,0 +1,80 @@
+"""`torch.jit`: functions and modules are compiled as they are, so scripting gives them back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from ...nn import Module
+
+ScriptModule, ScriptFunction, Attribute = Module, Callable, Any
+
+
+def script(obj: Any = None, *args: Any, **options: Any) -> Any:
+    """The function or module itself.
+
+    >>> script(len) is len
+    True
+    """
+    return obj if obj is not None else script
+
+
+def trace(func: Any, example_inputs: Any = None, *args: Any, **options: Any) -> Any:
+    """The function or module itself; it is not fixed to the example's path."""
+    return func
+
+
+def trace_module(mod: Any, inputs: Any, *args: Any, **options: Any) -> Any:
+    """The module itself."""
+    return mod
+
+
+def _mark(function: Any = None, *args: Any, **options: Any) -> Any:
+    """A decorator that PyTorch's compiler reads; there is nothing to leave out here."""
+    return function if callable(function) else _mark
+
+
+ignore = unused = export = interface = script_method = script_if_tracing = freeze = _mark
+optimize_for_inference = _mark
+_script_if_tracing = _mark
+
+
+def is_scripting() -> bool:
+    """Whether the code runs in PyTorch's own language."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether the code is being traced by PyTorch."""
+    return False
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
+    """Whether an object is of a type, which may have parameters."""
+    import builtins
+
+    return builtins.isinstance(obj, getattr(target_type, "__origin__", target_type))
+
+
+def fork(func: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """A call that `wait` takes the result of."""
+    return functools.partial(func, *args, **options)
+
+
+def wait(future: Any) -> Any:
+    """The result of a `fork`."""
+    return future()
+
+
+__all__ = [
+    "Attribute", "Final", "ScriptFunction", "ScriptModule", "_script_if_tracing", "annotate",
+    "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
+    "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace",
+    "trace_module", "unused", "wait",
+]  # fmt: skip

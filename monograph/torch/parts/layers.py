@@ -1,0 +1,93 @@
+"""Layers that PyTorch names besides those of `monograph.nn`, and names that libraries import."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+from ...nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module, NLLLoss, Parameter, Sequential
+from ...nn.batch_norm import _BatchNorm, _InstanceNorm, _RunningNorm
+from ...nn.conv import _Conv, _ConvTranspose, _Layer
+from ...nn.dropout import _Dropout
+from ...nn.loss import _Loss, _WeightedLoss
+from ...nn.pooling import (
+    _AdaptiveAvgPool,
+    _AdaptiveMaxPool,
+    _AvgPool,
+    _LPPool,
+    _MaxPool,
+    _MaxUnpool,
+)
+from .parallel import DataParallel
+
+_ConvNd, _ConvTransposeNd, _NormBase, _DropoutNd = _Layer, _ConvTranspose, _RunningNorm, _Dropout
+_AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd, _AvgPoolNd = _AdaptiveAvgPool, _AdaptiveMaxPool, _AvgPool
+_LPPoolNd, _MaxPoolNd, _MaxUnpoolNd = _LPPool, _MaxPool, _MaxUnpool
+NLLLoss2d, Container = NLLLoss, Sequential
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm over the batches of all processes, of which there is one."""
+
+    def _check_rank(self, rank: int) -> None:
+        if rank < 2:
+            raise ValueError(f"expected at least 2D input (got {rank}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module itself: its batches are all there are."""
+        return module
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape is found at the first call; lazy layers are not supported."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        raise NotImplementedError("lazy layers are not supported: give the sizes")
+
+
+def _lazy(name: str) -> type:
+    def refuse(self: Any, *args: Any, **options: Any) -> None:
+        raise NotImplementedError(f"nn.{name} is not supported: give the sizes to {name[4:]}")
+
+    return type(name, (Module,), {"__init__": refuse, "__doc__": "Refused: give the sizes."})
+
+
+_SIZED = ("Linear", *[f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm",
+                                                 "InstanceNorm") for n in (1, 2, 3)])  # fmt: skip
+_LAZY = [f"Lazy{name}" for name in _SIZED]
+globals().update({name: _lazy(name) for name in _LAZY})
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """A function from a number to n of them; sequences stay what they are.
+
+    >>> _ntuple(2)(3)
+    (3, 3)
+    """
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, collections.abc.Iterable) else tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single, _pair, _triple, _quadruple = (_ntuple(n) for n in (1, 2, 3, 4))
+
+
+def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    """Each entry n times, the last one first."""
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Container", "DataParallel", "Module",
+    "NLLLoss2d", "Parameter", "SyncBatchNorm", "UninitializedParameter", "_AdaptiveAvgPoolNd",
+    "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeNd",
+    "_DropoutNd", "_InstanceNorm", "_LPPoolNd", "_Loss", "_MaxPoolNd", "_MaxUnpoolNd", "_NormBase",
+    "_WeightedLoss", "_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple", "_single",
+    "_triple", *_LAZY,
+]  # fmt: skip

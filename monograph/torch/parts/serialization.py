@@ -1,0 +1,24 @@
+"""`torch.serialization`: saving and loading, and what files may name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..loading import add_safe_globals, clear_safe_globals, get_safe_globals, load, safe_globals
+from ..saving import save
+
+
+class LoadEndianness:
+    """The order of bytes in files; that of this machine."""
+
+    NATIVE, LITTLE, BIG = 1, 2, 3
+
+
+def set_default_mmap_options(flags: Any) -> None:
+    """How files are mapped; they are read."""
+
+
+__all__ = [
+    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
+    "safe_globals", "save", "set_default_mmap_options",
+]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Corners of PyTorch that libraries look into before they decide what to do.
+
+Each is a dictionary of names; `monograph/torch/names.py` says where it is shown.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ...nn import Module
+from ...ops.define import members
+from ...tensor import Tensor
+from .profiler import record_function
+
+
+def _reply(answer: Any) -> Any:
+    return lambda *args, **options: answer
+
+
+class Library:
+    """A set of operators that a program registers; functions are called directly instead."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.names: list[str] = []
+
+    def define(self, schema: str, *args: Any, **options: Any) -> str:
+        """Note the name of an operator."""
+        self.names.append(schema.partition("(")[0])
+        return self.names[-1]
+
+    def impl(self, *args: Any, **options: Any) -> Any:
+        """The function itself."""
+        return lambda function: function
+
+
+def _enter(name: str, args: Any = None) -> record_function:
+    return record_function(name).__enter__()
+
+
+def _exit(block: record_function) -> None:
+    block.__exit__()
+
+
+PROFILER_OPS = {
+    "_record_function_enter": _enter, "_record_function_enter_new": _enter,
+    "_record_function_exit": _exit,
+}  # fmt: skip
+LIBRARY = {"Library": Library}
+ATEN = {name: function for name, function in members("").items()}
+FX = {
+    "GraphModule": type("GraphModule", (Module,), {"__doc__": "A module made of a traced graph."}),
+    "Proxy": type("Proxy", (), {"__doc__": "A value of a function that is being traced."}),
+    "Tracer": type("Tracer", (), {"__doc__": "Traces a function."}),
+    "Node": type("Node", (), {"__doc__": "A node of a traced graph."}),
+    "Graph": type("Graph", (), {"__doc__": "A traced graph."}), "wrap": lambda function: function,
+}  # fmt: skip
+NATIVE = {
+    "_has_cuda": False, "_cuda_getDeviceCount": _reply(0), "_get_tracing_state": _reply(None),
+    "_is_tracing": _reply(False), "_log_api_usage_once": _reply(None),
+    "_cuda_isInBadFork": False, "_functorch": types.SimpleNamespace(), "TensorBase": Tensor,
+    "_TensorBase": Tensor, "_get_privateuse1_backend_name": _reply("privateuseone"),
+    "_nn": types.SimpleNamespace(**members("nn.functional")), "has_mkldnn": True,
+}  # fmt: skip
+ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
+SPARSE = {"is_available": _reply(False)}
+DLPACK = {"to_dlpack": lambda x: x.__dlpack__()}
+HUB = {"get_dir": lambda: _hub_dir(), "set_dir": lambda folder: _hub.update(folder=folder)}
+_hub: dict[str, str] = {}
+
+
+def _hub_dir() -> str:
+    import os
+
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
+    return _hub.get("folder", os.path.join(home, "hub"))

@@ -1,0 +1,86 @@
+"""Older spellings of functions, and private names that libraries import."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ...nn import init, utils
+from ...optim.lr_scheduler import LRScheduler
+from ...optim.optimizer import Optimizer
+from ...tensor import Tensor
+
+
+def _renamed(function: Callable[..., Any], old: str, new: str) -> Callable[..., Any]:
+    """A function under its older name, which warns as PyTorch does."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"`{old}` is now deprecated in favor of `{new}`.", FutureWarning, stacklevel=2
+        )
+        return function(*args, **options)
+
+    call.__name__, call.__doc__ = old.rpartition(".")[2], function.__doc__
+    return call
+
+
+INIT = {
+    name: _renamed(getattr(init, f"{name}_"), f"nn.init.{name}", f"nn.init.{name}_")
+    for name in (
+        "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal",
+        "sparse", "uniform", "xavier_normal", "xavier_uniform",
+    )
+}  # fmt: skip
+
+
+def _no_grad_trunc_normal_(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None
+) -> Tensor:
+    return init.trunc_normal_(tensor, mean, std, a, b, generator)
+
+
+INIT["_no_grad_trunc_normal_"] = _no_grad_trunc_normal_
+CLIP = {
+    "clip_grad_norm": _renamed(
+        utils.clip_grad_norm_, "nn.utils.clip_grad_norm", "nn.utils.clip_grad_norm_"
+    ),
+}
+
+
+class _RequiredParameter:
+    """Stands where an optimiser's setting has no default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+SCHEDULES = {"_LRScheduler": LRScheduler, "EPOCH_DEPRECATION_WARNING": ""}
+OPTIMIZER = {
+    "required": _RequiredParameter(),
+    "Optimizer": Optimizer,
+    "params_t": Any,
+    "ParamsT": Any,
+}
+
+
+def _never(*args: Any, **options: Any) -> bool:
+    return False
+
+
+def handle_torch_function(
+    function: Callable[..., Any], relevant: Any, *args: Any, **kw: Any
+) -> Any:
+    """Call the function: no class takes over others' functions here."""
+    return function(*args, **kw)
+
+
+OVERRIDES: dict[str, Any] = {
+    "has_torch_function": _never, "has_torch_function_unary": _never,
+    "has_torch_function_variadic": _never, "handle_torch_function": handle_torch_function,
+    "is_tensor_like": lambda x: isinstance(x, Tensor),
+}  # fmt: skip
+FUNCTIONAL = {
+    **OVERRIDES, "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+    "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+}  # fmt: skip

@@ -1,0 +1,124 @@
+"""`monograph run`: arguments, exit codes, tracebacks and the summary, as users see them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRAINING = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+def main():
+    print(sys.argv[1:], __name__)
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = TensorDataset(torch.randn(32, 4), torch.randint(0, 2, (32,)))
+    for x, y in DataLoader(data, batch_size=8, num_workers=2):
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.dtype, "monograph" in sys.modules)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def run(*words, folder=ROOT):
+    command = [sys.executable, "-m", "monograph.cli.main", "run", *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="train.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_training_script_runs_unmodified(script):
+    done = run(script(TRAINING), "--epochs", "3", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['--epochs', '3', '--quiet'] __main__\ntorch.float32 True\n"
+    assert "4 optimizer steps" in done.stderr
+    assert "programs: " in done.stderr
+
+
+def test_quiet_says_nothing(script):
+    done = run("--quiet", script("import torch; print(torch.ones(2).sum().item())"))
+    assert (done.stdout, done.stderr, done.returncode) == ("2.0\n", "", 0)
+
+
+def test_modules_run_by_name(script, tmp_path):
+    script("import sys, torch; print(__name__, sys.argv[1:], torch.__version__)", "program.py")
+    done = run("--quiet", "-m", "program", "--flag", folder=tmp_path)
+    assert done.stdout == "__main__ ['--flag'] 2.13.0\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("raise SystemExit(3)", 3), ("import sys; sys.exit()", 0), ("1 / 0", 1)]
+)
+def test_exit_codes(script, text, code):
+    assert run("--quiet", script(text)).returncode == code
+
+
+def test_a_missing_script_is_said_plainly(tmp_path):
+    done = run(tmp_path / "absent.py")
+    assert done.returncode == 2
+    assert "can't open file" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_errors_show_the_lines_of_the_script_only(script):
+    text = "import torch\n\ndef f(x):\n    return torch.nn.Linear(4, 2)(x)\n\nf(torch.ones(3, 5))\n"
+    done = run("--quiet", script(text))
+    lines = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert [line.split(", ", 1)[1] for line in lines] == ["line 6, in <module>", "line 4, in f"]
+    assert "OperandError: linear: " in done.stderr.splitlines()[-1]
+
+
+BUGS = {
+    "wrong shape": ("torch.ones(2, 3) @ torch.ones(2, 3)", "RuntimeError"),
+    "missing key": (
+        "torch.nn.Linear(2, 2).load_state_dict({'weight': torch.ones(2, 2)})", "RuntimeError",
+    ),
+    "label out of range": (
+        "torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 5])).item()",
+        "IndexError",
+    ),
+    "nan under anomaly detection": (
+        "torch.autograd.set_detect_anomaly(True); x = torch.tensor(-1.0, requires_grad=True); "
+        "(x.sqrt() * 1.0).backward()", "RuntimeError",
+    ),
+    "dtype": ("torch.ones(2).requires_grad_().long().backward()", "RuntimeError"),
+    "absent name": ("torch.nn.Conv2D", "AttributeError"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_bugs_of_a_script_fail_as_under_pytorch(script, name):
+    action, kind = BUGS[name]
+    text = f"""
+import torch
+try:
+    {action}
+except {kind} as problem:
+    import traceback
+    lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__)
+             if frame.filename == __file__]
+    print("caught", lines[-1])
+"""
+    path = script(text)
+    theirs = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    assert theirs.stdout == run("--quiet", path).stdout == "caught 4\n"

@@ -1,0 +1,173 @@
+"""The tree itself: lazy names, nearest names, imports of all forms, and the supplied packages."""
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import monograph as mg
+import monograph.torch as torch
+from monograph.torch.imports import supplied
+
+
+def test_modules_are_those_of_this_package():
+    import monograph.torch.nn.functional as F
+    from monograph.torch import nn, optim
+    from monograph.torch.utils.data import DataLoader
+
+    assert nn.Linear is mg.nn.Linear
+    assert optim.Adam is mg.optim.Adam
+    assert F.relu is mg.nn.functional.relu
+    assert DataLoader is mg.data.DataLoader
+    assert torch.Tensor is mg.Tensor
+    assert torch.dtype is type(mg.float32)
+
+
+def test_absent_names_name_the_nearest():
+    with pytest.raises(AttributeError, match="no attribute 'Conv2D'; the nearest name is 'Conv2d'"):
+        torch.nn.Conv2D  # noqa: B018
+    with pytest.raises(
+        AttributeError, match="^module 'monograph.torch' has no attribute 'qqqqqq'$"
+    ):
+        torch.qqqqqq  # noqa: B018
+    with pytest.raises(ImportError):
+        from monograph.torch.nn import Conv2D  # noqa: F401
+
+
+def test_star_import_gives_public_names():
+    scope = {}
+    exec("from monograph.torch.nn.functional import *", scope)
+    assert scope["relu"] is mg.nn.functional.relu
+
+
+def test_importing_the_tree_loads_nothing_heavy():
+    program = """
+import sys
+import monograph
+before = set(sys.modules)
+import monograph.torch
+loaded = {name for name in set(sys.modules) - before}
+print(*sorted(name for name in loaded if not name.startswith("monograph.torch")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    outside = [name.split(".")[0] for name in done.stdout.split()]
+    assert set(outside) - {"monograph"} <= set(sys.stdlib_module_names)
+
+
+def test_supplied_packages_have_versions_and_come_off_again():
+    import torch as pytorch
+
+    with supplied():
+        here = importlib.import_module("torch")
+        vision = importlib.import_module("torchvision")
+        assert here is not pytorch
+        assert here.nn.Linear is mg.nn.Linear
+        assert here.__version__ == importlib.metadata.version("torch") == "2.13.0"
+        assert here.__version__ >= (2, 1) and here.__version__ >= "2.9"
+        assert vision.__version__ == importlib.metadata.version("torchvision")
+        assert here.__spec__.name == "torch"
+        assert repr(here.float32) == "torch.float32"
+        assert repr(here.zeros(2, 3).shape) == "torch.Size([2, 3])"
+        assert here.zeros(1).type() == "torch.FloatTensor"
+    assert sys.modules["torch"] is pytorch
+    assert repr(mg.float32) == "monograph.float32"
+
+
+# --- older spellings ------------------------------------------------------------------------------
+
+
+def test_constructors_of_early_days():
+    assert torch.Tensor(2, 3).shape == (2, 3)
+    assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0]
+    assert torch.Tensor(torch.Size([2, 3])).shape == (2, 3)
+    assert torch.Tensor(np.ones((2, 2), np.float64)).dtype is torch.float32
+    assert torch.LongTensor([1.5, 2.5]).tolist() == [1, 2]
+    assert torch.FloatTensor(2).dtype is torch.float32
+    assert torch.ByteTensor([1]).dtype is torch.uint8
+    assert torch.zeros(1, dtype=torch.int64).new(2).dtype is torch.int64
+    with pytest.raises(TypeError):
+        torch.Tensor(2.5)
+
+
+def test_types_of_early_days_know_their_tensors():
+    assert isinstance(torch.zeros(1), torch.FloatTensor)
+    assert not isinstance(torch.zeros(1), torch.LongTensor)
+    assert torch.zeros(1).type(torch.LongTensor).dtype is torch.int64
+    assert torch.zeros(1).type("torch.DoubleTensor").dtype is torch.float64
+
+
+def test_variable_is_a_tensor():
+    x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    (x * x).sum().backward()
+    assert isinstance(x, torch.autograd.Variable)
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_subclasses_of_tensor():
+    class Mine(torch.Tensor):
+        pass
+
+    made = Mine([1.0, 2.0])
+    assert isinstance(made, Mine)
+    assert (made * 2).tolist() == [2.0, 4.0]
+    assert torch.ones(2).as_subclass(Mine).tolist() == [1.0, 1.0]
+
+
+def test_there_is_no_gpu():
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+    torch.cuda.manual_seed_all(1)
+    for act in (
+        lambda: torch.zeros(2).cuda(),
+        lambda: torch.zeros(2, device="cuda"),
+        lambda: torch.zeros(2).to("cuda:0"),
+        lambda: torch.nn.Linear(1, 1).cuda(),
+        lambda: torch.nn.Linear(1, 1).to("cuda"),
+        torch.cuda.synchronize,
+    ):
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            act()
+    with pytest.raises(TypeError, match="not available"):
+        torch.cuda.FloatTensor(3)
+
+
+def test_data_parallel_calls_the_module():
+    layer = torch.nn.DataParallel(torch.nn.Linear(2, 1))
+    x = torch.ones(3, 2)
+    torch.testing.assert_close(layer(x), layer.module(x))
+    assert list(layer.state_dict()) == ["module.weight", "module.bias"]
+
+
+def test_assert_close_says_what_differs():
+    with pytest.raises(AssertionError, match="Mismatched elements: 1 / 2"):
+        torch.testing.assert_close(torch.ones(2), torch.tensor([1.0, 2.0]))
+    with pytest.raises(AssertionError, match="dtype"):
+        torch.testing.assert_close(torch.ones(2), torch.ones(2).double())
+    torch.testing.assert_close({"a": [torch.ones(2)]}, {"a": [torch.ones(2)]})
+
+
+def test_formatting_a_number():
+    assert f"{torch.tensor(0.5)}" == "0.5"
+    assert f"{torch.tensor(0.5):.2f}" == "0.50"
+
+
+def test_equivalents_of_compilers_give_the_function_back():
+    def double(x):
+        return x * 2
+
+    assert torch.compile(double) is double
+    assert torch.compile(mode="max-autotune")(double) is double
+    assert torch.jit.script(double) is double
+    assert torch.jit.trace(double, torch.ones(1)) is double
+
+
+def test_profiles_name_blocks(tmp_path):
+    with torch.profiler.profile() as seen, torch.profiler.record_function("block"):
+        torch.ones(3).sum().item()
+    assert "block" in seen.key_averages().table(sort_by="cpu_time_total", row_limit=5)
+    seen.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert '"block"' in (tmp_path / "trace.json").read_text()
