@@ -421,7 +421,7 @@ class Replay:
             value = Value(meta)
             value.data, value.block, value.address = outcomes[n]
             value.ready, value.gradient_of = True, reference
-            leaf._grad = gradient = Tensor()
+            leaf._grad = gradient = object.__new__(Tensor)
             gradient._storage, gradient._view = Storage(value), None
             values.append(value)
 
