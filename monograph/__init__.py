@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import autograd, fft, func, linalg, nn, optim, random, signal, special
+from . import autograd, fft, func, linalg, masked, nn, optim, random, signal, special
 from .autograd import (
     enable_grad,
     inference_mode,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build
-from ..ir.dtypes import DType, Kind
+from ..ir.dtypes import DType, Kind, float32
 from ..tensor import Tensor
 from .define import Scalar, function, operator
 from .random import default_generator, unit
@@ -17,10 +17,15 @@ f = build.functions
 def _operand(x: Any, dim: int | None, dtype: DType | None) -> tuple[Any, int]:
     """x as a float, and the axis: where PyTorch's old rule chooses it, that one."""
     if dtype is not None:
-        x = build.cast(x, dtype)
+        x = _wide(build.cast(x, dtype))
     if x.dtype.kind < Kind.FLOAT:
         raise ValueError(f"a floating point dtype is needed, got {x.dtype.name}")
     return x, _axis(x, dim)
+
+
+def _wide(x: Any) -> Any:
+    """16-bit floats that a dtype asks for are computed with in float32, as others are."""
+    return build.cast(x, float32) if x.dtype.is_half else x
 
 
 def _axis(x: Any, dim: int | None) -> int:
@@ -38,11 +43,12 @@ def softmax(x: Tensor, dim: int | None = None, dtype: DType | None = None) -> An
     x, dim = _operand(x, dim, dtype)
     axes = axes_of(x, dim)
     e = f.exp(x - build.apply("detach", build.reduce("max", x, axes, True)))
-    return e / build.reduce("add", e, axes, True)
+    return build.cast(e / build.reduce("add", e, axes, True), dtype or x.dtype)
 
 
 @softmax.derivative
 def _(g: Any, y: Any, x: Any, dim: int | None, dtype: DType | None) -> Any:
+    g, y = _wide(g), _wide(y)
     inner = g * y
     total = build.reduce("add", inner, axes_of(x, _axis(x, dim)), True)
     return (build.cast(inner - y * total, x.dtype),)
@@ -57,11 +63,12 @@ def log_softmax(x: Tensor, dim: int | None = None, dtype: DType | None = None) -
     [0.0]
     """
     x, dim = _operand(x, dim, dtype)
-    return x - logsumexp(x, dim, True)
+    return build.cast(x - logsumexp(x, dim, True), dtype or x.dtype)
 
 
 @log_softmax.derivative
 def _(g: Any, y: Any, x: Any, dim: int | None, dtype: DType | None) -> Any:
+    g, y = _wide(g), _wide(y)
     total = build.reduce("add", g, axes_of(x, _axis(x, dim)), True)
     return (build.cast(g - f.exp(y) * total, x.dtype),)
 

@@ -1,7 +1,6 @@
-"""Order: sorting, ranks and quantiles, search in sorted sequences, counts of values.
+"""Order: sorting, ranks and quantiles, search in sorted sequences.
 
-NaN counts as the greatest value, and order among equal values is kept. What comes out of `unique`
-and `bincount` has a size that only the data knows, so those two run when they are called.
+NaN counts as the greatest value, and order among equal values is kept.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def msort(input: Tensor) -> Tensor:
     return sort(input, 0).values
 
 
-def _extent(x: Tensor, dim: int) -> int:
+def extent_of(x: Tensor, dim: int) -> int:
     if x.ndim and not -x.ndim <= dim < x.ndim:
         raise errors.IndexOutOfRange(
             f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], "
@@ -101,7 +100,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> mg.topk(mg.tensor([1.0, 3.0, 2.0]), 2).indices.tolist()
     [1, 2]
     """
-    if not 0 <= k <= _extent(input, dim):
+    if not 0 <= k <= extent_of(input, dim):
         raise errors.OperandError("selected index k out of range")
     if input.ndim == 0 and k == 0:
         raise errors.OperandError("topk: a 0-d tensor has one element to choose")
@@ -137,7 +136,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     >>> mg.kthvalue(mg.tensor([3.0, 1.0, 2.0]), 2).values.item()
     2.0
     """
-    if not 1 <= k <= _extent(input, dim):
+    if not 1 <= k <= extent_of(input, dim):
         raise errors.OperandError(
             f"kthvalue(): selected number k out of range for dimension {dim % max(input.ndim, 1)}"
         )
@@ -197,7 +196,7 @@ def _median(input: Tensor, dim: Any, keepdim: bool, ignore_nan: bool, name: str)
         if input.numel() == 0:
             return _no_middle(input)
         return middle_of_all(input, ignore_nan)
-    if _extent(input, dim) == 0:
+    if extent_of(input, dim) == 0:
         raise errors.IndexOutOfRange(
             f"{name}(): Expected reduction dim {dim} to have non-zero size."
         )
@@ -251,7 +250,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     >>> mg.mode(mg.tensor([1, 2, 2, 3])).values.item()
     2
     """
-    if _extent(input, dim) == 0:
+    if extent_of(input, dim) == 0:
         raise errors.IndexOutOfRange(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     return return_types.mode(most_frequent(input, dim, keepdim))
 
@@ -311,7 +310,7 @@ def _quantile(
     if not ((known >= 0) & (known <= 1)).all():
         raise errors.OperandError(f"{name}() q values must be in the range [0, 1]")
     if dim is not None:
-        _extent(input, dim)
+        extent_of(input, dim)
     if dim is None or input.ndim == 0:
         rows = input.reshape(-1)
     else:
@@ -358,7 +357,7 @@ def nanquantile(
     return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")
 
 
-# --- search and counts --------------------------------------------------------------------------
+# --- search -------------------------------------------------------------------------------------
 
 
 @operator(to=None, method=False, smooth=False)
@@ -432,121 +431,3 @@ def bucketize(
         common = dtypes.promote(input.dtype, boundaries.dtype)
         input, boundaries = input.to(common), boundaries.to(common)
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
-@operator(to=None, method=False, smooth=False)
-def counts_in_bins(x: Tensor, limits: Tensor, bins: int) -> Any:
-    """How many elements fall into each of equal bins between two limits."""
-    return build.call("histogram", x, limits, options=(bins,))
-
-
-@function(method=True)
-@with_out
-def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
-    """How many elements fall into each of `bins` equal bins from min to max.
-
-    With min equal to max, the limits are those of the data.
-
-    >>> import monograph as mg
-    >>> mg.histc(mg.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
-    [0.0, 2.0, 1.0, 0.0]
-    """
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f'"histogram_cpu" not implemented for {input.dtype.name!r}')
-    if bins <= 0:
-        raise errors.OperandError(f"histc: bins must be > 0, but got {bins} for dimension 0")
-    low, high = float(min), float(max)
-    if low == high and input.numel():
-        data = input.detach().numpy()
-        low, high = float(data.min()), float(data.max())
-        if not np.isfinite([low, high]).all():
-            raise errors.OperandError(f"histc: range of [{low}, {high}] is not finite")
-    if low == high:
-        low, high = low - 1, high + 1
-    if low > high:
-        raise errors.OperandError("histc: max must be larger than min")
-    limits = adopt(np.array([low, high], input.dtype.numpy))
-    counted: Tensor = counts_in_bins(input.reshape(-1), limits, int(bins))
-    return counted
-
-
-@function(method=True)
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 on occurs, or the sum of its weights.
-
-    >>> import monograph as mg
-    >>> mg.bincount(mg.tensor([0, 1, 1, 3])).tolist()
-    [1, 2, 0, 1]
-    """
-    if input.dtype.kind is not Kind.INT or input.ndim != 1:
-        raise errors.OperandError("bincount only supports 1-d non-negative integral inputs.")
-    if minlength < 0:
-        raise errors.OperandError("minlength should be >= 0")
-    if weights is not None and tuple(weights.shape) != tuple(input.shape):
-        raise errors.OperandError("weights should be 1-d and have the same length as input")
-    data = input.numpy()
-    if data.size and data.min() < 0:
-        raise errors.OperandError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
-        return adopt(np.bincount(data, minlength=minlength).astype(np.int64))
-    kind = np.float32 if weights.dtype is dtypes.float32 else np.float64
-    given = weights.detach().numpy()
-    return adopt(np.bincount(data, given, minlength).astype(kind))
-
-
-@function(method=True)
-def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:  # fmt: skip
-    """The different values, in ascending order; along dim, the different slices.
-
-    >>> import monograph as mg
-    >>> mg.unique(mg.tensor([3, 1, 3])).tolist()
-    [1, 3]
-    """
-    if dim is not None:
-        _extent(input, dim)
-    found = np.unique(
-        input.detach().numpy(), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
-    values, inverse, counts = found
-    inverse = inverse.reshape(input.shape if dim is None else -1)
-    return _unique_results(values, inverse, counts, return_inverse, return_counts)
-
-
-@function(method=True)
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
-    """The first of each run of equal elements; along dim, of equal slices.
-
-    >>> import monograph as mg
-    >>> mg.unique_consecutive(mg.tensor([1, 1, 2, 1])).tolist()
-    [1, 2, 1]
-    """
-    data = input.detach().numpy()
-    if dim is not None:
-        _extent(input, dim)
-    turned = data.reshape(-1) if dim is None or data.ndim == 0 else np.moveaxis(data, dim, 0)
-    starts = np.ones(len(turned), bool)
-    flat = turned.reshape(len(turned), -1) if turned.size else turned.reshape(len(turned), 0)
-    starts[1:] = (flat[1:] != flat[:-1]).any(axis=1)
-    values = turned[starts]
-    inverse = np.cumsum(starts) - 1
-    counts = np.bincount(inverse, minlength=len(values))
-    if dim is None:
-        inverse = inverse.reshape(data.shape)
-    elif data.ndim:
-        values = np.moveaxis(values, 0, dim)
-    return _unique_results(values, inverse, counts, return_inverse, return_counts)
-
-
-def _unique_results(values: Any, inverse: Any, counts: Any, with_: bool, counted: bool) -> Any:
-    parts = [values]
-    if with_:
-        parts.append(inverse.astype(np.int64))
-    if counted:
-        parts.append(counts.astype(np.int64))
-    made = [adopt(np.array(part, order="C")) for part in parts]
-    return made[0] if len(made) == 1 else tuple(made)

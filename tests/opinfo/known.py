@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 _GPU = "compiles CUDA C for PyTorch's own GPU tensors"
+_INTERNAL = "a step of PyTorch's own implementation, under a private name"
+_HALF = "complex32: NumPy has no complex numbers of two float16"
 _SPARSE = "sparse tensors are no part of this version"
 
 KNOWN: dict[str, str] = {
@@ -21,7 +23,18 @@ KNOWN: dict[str, str] = {
     "as_strided_scatter": "PyTorch's derivative is wrong: its own gradcheck refuses it",
     "sparse.mm.reduce": _SPARSE,
     "sparse.sampled_addmm": _SPARSE,
-}
+    "chalf": _HALF,
+    "hash_tensor": "a checksum of the bits in memory; no program that learns uses it",
+    **dict.fromkeys([
+        "_batch_norm_with_update", "_chunk_cat", "_native_batch_norm_legit",
+        "_segment_reduce.lengths", "_segment_reduce.offsets", "_softmax_backward_data",
+        "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_upsample_bilinear2d_aa",
+        "max_pool2d_with_indices_backward", "native_dropout_backward", "torch._scaled_mm",
+        "torch._scaled_mm_v2",
+        "torch.ops.aten._efficient_attention_forward", "torch.ops.aten._flash_attention_forward",
+        "torch.ops.aten._safe_softmax.default",
+    ], _INTERNAL),
+}  # fmt: skip
 
 # Entries whose wrong inputs are not all refused, or not by the same class.
 _RECEIVER = "PyTorch's methods are C descriptors, which check their receiver"
@@ -36,8 +49,6 @@ KNOWN_ERRORS: dict[str, str] = {
 }
 
 # Dtypes of an entry that are left out.
-_HALF = "complex32: NumPy has no complex numbers of two float16"
-
 KNOWN_DTYPES: dict[str, tuple[str, str]] = {
     "complex": ("float16", _HALF),
     "view_as_complex": ("float16", _HALF),
@@ -65,6 +76,8 @@ KNOWN_ELEMENTS: dict[str, tuple[Excuse, str]] = {
     "cov": (_rounding_of_single, "second derivatives by float32 weights of complex128 numbers"),
     "linalg.norm.subgradients_at_zero": (
         _number_for_nan, "0 for the second derivative at 0, which is NaN in PyTorch"),
+    "masked.logaddexp": (
+        _number_for_nan, "0 for the second derivative of log(0 + 0), which is NaN in PyTorch"),
     "nn.functional.poisson_nll_loss": (
         _number_for_nan, "the derivative by a target of 0, which is NaN in PyTorch"),
     **{
