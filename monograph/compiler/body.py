@@ -66,14 +66,19 @@ class Demand:
             for place in self.places[node.id]:
                 if self.is_boundary(node):
                     yield node, place
-                elif isinstance(node, Map):
-                    for source in node.inputs:
-                        self.ask(source, place)
-                elif isinstance(node, Reindex):
-                    self.ask(node.inputs[0], mapped(node, place))
-                elif isinstance(node, Random):
-                    for source in node.inputs:
-                        self.ask(source, ((), place[1]))
+                else:
+                    self.step(node, place)
+
+    def step(self, node: Node, place: Place) -> None:
+        """Ask for what computing the node there needs."""
+        if isinstance(node, Map):
+            for source in node.inputs:
+                self.ask(source, place)
+        elif isinstance(node, Reindex):
+            self.ask(node.inputs[0], mapped(node, place))
+        elif isinstance(node, Random):
+            for source in node.inputs:
+                self.ask(source, ((), place[1]))
 
 
 @dataclass

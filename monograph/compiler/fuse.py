@@ -33,6 +33,7 @@ from .contract import ConvolutionCall, MatmulCall
 from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
 from .host import HostCall, Supports, everything, host_call, kept_for_host, runs_on_host
 from .layout import Layouts
+from .repeats import repeated
 
 LibraryCall = MatmulCall | ConvolutionCall
 
@@ -87,6 +88,7 @@ class Fusion:
         self.sizes = {node.id: hint(node.size) for node in self.nodes}
         self.host = {node.id for node in self.nodes if runs_on_host(node, self.supports)}
         self._keep_required()
+        self.kept |= repeated(self.nodes, self.is_boundary)
         self._keep_shared()
         for node in self.nodes:
             if self.is_anchor(node):
