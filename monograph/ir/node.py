@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .dtypes import DType, bool_, int64, uint32
 from .index import Expr, Guard, Var
 
+if TYPE_CHECKING:
+    from .loop import LoopBody
+
 Shape = tuple[int, ...]
 Number = bool | int | float | complex
 
@@ -185,6 +188,29 @@ class Call(Node):
     options: tuple[Any, ...]
 
 
+class Loop(Node):
+    """The same body over and over, `trips` times: what `ir/loop.py` makes and takes apart.
+
+    Inputs are what is carried from turn to turn, the sequences of which each turn sees one
+    element, and what all turns share. A Loop itself has no value: `LoopResult` takes its results.
+    With `reverse` the last element of the sequences comes first.
+    """
+
+    __slots__ = ()
+    fields = ("trips", "body", "reverse")
+    trips: int
+    body: LoopBody
+    reverse: bool
+
+
+class LoopResult(Node):
+    """One result of a Loop: what is carried in the end, or behind those a stack of all turns'."""
+
+    __slots__ = ()
+    fields = ("number",)
+    number: int
+
+
 class Move(Node):
     """The same value in another place: `device` (and later layout or placement)."""
 
@@ -198,7 +224,8 @@ def _attribute(position: int) -> property:
 
 
 for _kind in (
-    Buffer, Slot, Const, Coordinate, Map, Reindex, Reduce, Scatter, Contract, Call, Move,
+    Buffer, Slot, Const, Coordinate, Map, Reindex, Reduce, Scatter, Contract, Call, Loop,
+    LoopResult, Move,
 ):  # fmt: skip
     for _position, _field in enumerate(_kind.fields):
         setattr(_kind, _field, _attribute(_position))
@@ -295,7 +322,8 @@ def ancestors(roots: Iterable[Node]) -> list[Node]:
 
 
 __all__ = [
-    "Buffer", "Call", "Const", "Contract", "Coordinate", "DType", "Expr", "Guard", "Map", "Move",
-    "Node", "Number", "Random", "Reduce", "Reindex", "Scatter", "Shape", "Slot", "ancestors",
-    "axis", "bool_", "coordinates", "enter_origin", "int64", "interning", "make", "uint32",
+    "Buffer", "Call", "Const", "Contract", "Coordinate", "DType", "Expr", "Guard", "Loop",
+    "LoopResult", "Map", "Move", "Node", "Number", "Random", "Reduce", "Reindex", "Scatter",
+    "Shape", "Slot", "ancestors", "axis", "bool_", "coordinates", "enter_origin", "int64",
+    "interning", "make", "uint32",
 ]  # fmt: skip

@@ -15,6 +15,8 @@ from .node import (
     Const,
     Contract,
     Coordinate,
+    Loop,
+    LoopResult,
     Map,
     Move,
     Node,
@@ -38,8 +40,16 @@ def describe(node: Node) -> str:
 
 
 def format_graph(outputs: Sequence[Node]) -> str:
-    """Every node that the outputs need, and a last line that names the outputs."""
-    lines = [describe(node) for node in ancestors(outputs)]
+    """Every node that the outputs need, and a last line that names the outputs.
+
+    The body of a loop stands indented below it.
+    """
+    lines = []
+    for node in ancestors(outputs):
+        lines.append(describe(node))
+        if isinstance(node, Loop):
+            inner = format_graph(node.body.outputs).splitlines()
+            lines += [f"    {line}" for line in inner]
     return "\n".join([*lines, f"return {_names(outputs)}"])
 
 
@@ -116,6 +126,23 @@ def _call(node: Node) -> str:
     return f"{function}({', '.join([*map(_name, node.inputs), *map(repr, options)])})"
 
 
+def _loop(node: Node) -> str:
+    assert isinstance(node, Loop)
+    body = node.body
+    count = len(body.carries)
+    sequences = node.inputs[count : count + body.sequences]
+    shared = node.inputs[count + body.sequences :]
+    order = " backwards" if node.reverse else ""
+    return (
+        f"{node.trips} times{order}, carrying {_names(node.inputs[:count])} over "
+        f"{_names(sequences)} with {_names(shared)}, as {_names(body.parameters)}"
+    )
+
+
+def _loop_result(node: Node) -> str:
+    return f"{node.attributes[0]} of {_name(node.inputs[0])}"
+
+
 def _move(node: Node) -> str:
     return f"{_name(node.inputs[0])} to {node.attributes[0]}"
 
@@ -131,5 +158,7 @@ BODY: dict[type[Node], Callable[[Node], str]] = {
     Scatter: _scatter,
     Contract: _contract,
     Call: _call,
+    Loop: _loop,
+    LoopResult: _loop_result,
     Move: _move,
 }

@@ -26,6 +26,8 @@ from .node import (
     Const,
     Contract,
     Coordinate,
+    Loop,
+    LoopResult,
     Map,
     Move,
     Node,
@@ -54,18 +56,31 @@ def run(
     >>> run([x * 2.0], [np.arange(3, dtype=np.float32)])
     [array([0., 2., 4.], dtype=float32)]
     """
-    values: dict[int, Array] = {}
     with np.errstate(all="ignore"):
-        for node in ancestors(outputs):
-            operands = [values[n.id] for n in node.inputs]
-            if isinstance(node, Buffer):
-                value = _buffer(node, buffers)
-            elif isinstance(node, Slot):
-                value = _slot(node, slots)
-            else:
-                value = MEANING[type(node)](node, *operands)
-            values[node.id] = value
-    return [np.array(values[node.id], order="C") for node in outputs]
+        order = ancestors(outputs)
+        known = {n.id: _buffer(n, buffers) for n in order if isinstance(n, Buffer)}
+        return [np.array(value, order="C") for value in _evaluate(order, outputs, known, slots)]
+
+
+def _evaluate(
+    order: Sequence[Node],
+    outputs: Sequence[Node],
+    known: dict[int, Array],
+    slots: Sequence[Number],
+) -> list[Array]:
+    """The values of outputs: `order` is all that they need, `known` the contents of Buffers."""
+    values: dict[int, Any] = {}
+    for node in order:
+        operands = [values[n.id] for n in node.inputs]
+        if isinstance(node, Buffer):
+            values[node.id] = known[node.id]
+        elif isinstance(node, Slot):
+            values[node.id] = _slot(node, slots)
+        elif isinstance(node, Loop):
+            values[node.id] = _loop(node, operands, slots)
+        else:
+            values[node.id] = MEANING[type(node)](node, *operands)
+    return [values[node.id] for node in outputs]
 
 
 # --- sources ------------------------------------------------------------------------------------
@@ -368,6 +383,29 @@ def _call(node: Node, *operands: Array) -> Array:
     return result.astype(node.dtype.numpy, copy=False)
 
 
+def _loop(node: Loop, inputs: Sequence[Array], slots: Sequence[Number]) -> list[Array]:
+    """All results: what is carried in the end, then the stacks."""
+    body = node.body
+    count, rest = len(body.carries), len(body.carries) + body.sequences
+    carried, sequences, shared = inputs[:count], inputs[count:rest], inputs[rest:]
+    stacks = [np.empty((node.trips, *y.shape), y.dtype.numpy) for y in body.stacked]
+    order = ancestors(body.outputs)
+    turns = range(node.trips)
+    for turn in reversed(turns) if node.reverse else turns:
+        given = [*carried, *[xs[turn] for xs in sequences], *shared]
+        known = {p.id: np.asarray(x) for p, x in zip(body.parameters, given, strict=True)}
+        made = _evaluate(order, body.outputs, known, slots)
+        carried = made[:count]
+        for stack, y in zip(stacks, made[count:], strict=True):
+            stack[turn] = y
+    return [*carried, *stacks]
+
+
+def _loop_result(node: Node, results: Any) -> Array:
+    made: Array = results[node.attributes[0]]
+    return made
+
+
 def _move(node: Node, a: Array) -> Array:
     return a
 
@@ -382,5 +420,6 @@ MEANING: dict[type[Node], Callable[..., Array]] = {
     Scatter: _scatter,
     Contract: _contract,
     Call: _call,
+    LoopResult: _loop_result,
     Move: _move,
 }

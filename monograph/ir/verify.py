@@ -21,6 +21,8 @@ from .node import (
     Const,
     Contract,
     Coordinate,
+    Loop,
+    LoopResult,
     Map,
     Move,
     Node,
@@ -241,6 +243,43 @@ def _contract(node: Node) -> None:
         _verify_variables(node, where, domain)
 
 
+def _loop(node: Node) -> None:
+    assert isinstance(node, Loop)
+    body = node.body
+    _require(node, bool(node.trips >= 1), "a loop has at least one turn")
+    same = len(node.inputs) == len(body.parameters)
+    _require(node, same, "a loop has an input for each parameter of its body")
+    first = len(body.carries)
+    for n, (given, parameter) in enumerate(zip(node.inputs, body.parameters, strict=True)):
+        is_sequence = first <= n < first + body.sequences
+        shape = (node.trips, *parameter.shape) if is_sequence else parameter.shape
+        fits = given.shape == shape and given.dtype is parameter.dtype
+        _require(node, fits, f"input {n} is {parameter.dtype.name}{list(shape)}")
+    for carried, after in zip(body.carried, body.carries, strict=True):
+        kept = carried.shape == after.shape and carried.dtype is after.dtype
+        _require(node, kept, "what is carried keeps its shape and dtype")
+    own = {parameter.id for parameter in body.parameters}
+    _require(node, len(own) == len(body.parameters), "parameters of a body are distinct")
+    inside = ancestors(body.outputs)
+    closed = all(n.id in own for n in inside if isinstance(n, Buffer))
+    _require(node, closed, "a body reads no memory but its parameters")
+    _verify(body.outputs)
+
+
+def _loop_result(node: Node) -> None:
+    (source,) = node.inputs
+    if not isinstance(source, Loop):
+        raise GraphError(node, "it is the result of a loop")
+    outputs = source.body.outputs
+    number = node.attributes[0]
+    _require(node, 0 <= number < len(outputs), "the loop has this result")
+    one = outputs[number]
+    stacked = number >= len(source.body.carries)
+    shape = (source.trips, *one.shape) if stacked else one.shape
+    fits = node.shape == shape and node.dtype is one.dtype
+    _require(node, fits, f"it is {one.dtype.name}{list(shape)}")
+
+
 def _call(node: Node) -> None:
     function, options = node.attributes
     entry = native.TABLE.get(function)
@@ -262,6 +301,7 @@ INPUTS: dict[type[Node], int] = {
     Random: 2,
     Reduce: 1,
     Contract: 2,
+    LoopResult: 1,
     Move: 1,
 }
 
@@ -277,5 +317,7 @@ RULES: dict[type[Node], Callable[[Node], None]] = {
     Scatter: _scatter,
     Contract: _contract,
     Call: _call,
+    Loop: _loop,
+    LoopResult: _loop_result,
     Move: _move,
 }

@@ -12,11 +12,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from .. import errors
-from ..ir import build, index
+from ..ir import build, index, loop
 from ..ir.index import Condition, Expr, Guard, Read
 from ..ir.node import (
     Call,
     Contract,
+    Loop,
+    LoopResult,
     Map,
     Move,
     Node,
@@ -52,6 +54,7 @@ class Batching:
         self.draws = draws  # ids of the numbers that the function itself draws with
         self.rules = dict(rules)  # own derivatives, by the id of a node of one example
         self._made: dict[int, Node | None] = {}  # None: the same for all examples
+        self._differ: dict[int, list[bool]] = {}  # id of a loop → which results have examples
 
     def bind(self, one: Node, many: Node) -> None:
         """`one` stands for an example of `many`, whose first axis counts the examples."""
@@ -291,6 +294,63 @@ def _batch_move(to: Batching, node: Node, inputs: list[Node | None]) -> Node:
     return build.move(inputs[0], node.device)
 
 
+def _batch_loop(to: Batching, node: Node, inputs: list[Node | None]) -> Node:
+    """A loop over all examples: its body is batched, where it depends on them."""
+    assert isinstance(node, Loop)
+    body = node.body
+    count = len(body.carries)
+    differs = [many is not None for many in inputs]
+    while True:  # what is carried may come to differ in a later turn
+        inner, parameters = _batched_body(to, body.parameters, differs)
+        late = [k for k in range(count) if not differs[k] and inner.of(body.carries[k]) is not None]
+        if not late:
+            break
+        for k in late:
+            differs[k] = True
+    given = []
+    for n, (one, many) in enumerate(zip(node.inputs, inputs, strict=True)):
+        whole = to._repeat(one, many) if differs[n] else one
+        if differs[n] and count <= n < count + body.sequences:
+            whole = build.permute(whole, [1, 0, *range(2, whole.ndim)])
+        given.append(whole)
+    carries = [inner.all(y) if differs[k] else y for k, y in enumerate(body.carries)]
+    stacked = _either(body.stacked, [inner.of(y) for y in body.stacked])
+    inner.carry(to.rules)
+    made = loop.loop(
+        given, loop.LoopBody(parameters, body.sequences, carries, stacked), node.trips, node.reverse
+    )
+    shown = [inner.of(y) is not None for y in body.stacked]
+    to._differ[made.id] = [*differs[:count], *shown]
+    return made
+
+
+def _batched_body(
+    to: Batching, parameters: Sequence[Node], differs: Sequence[bool]
+) -> tuple[Batching, list[Node]]:
+    """A batching for a body, and the parameters of the batched body."""
+    inner = Batching(to.size, to.randomness, to.rules, to.draws)
+    made = []
+    for one, many in zip(parameters, differs, strict=True):
+        if many:
+            whole = build.buffer(one.attributes[0], (to.size, *one.shape), one.dtype)
+            inner.bind(one, whole)
+            one = whole
+        made.append(one)
+    return inner, made
+
+
+def _batch_loop_result(to: Batching, node: Node, inputs: list[Node | None]) -> Node:
+    assert isinstance(node, LoopResult) and inputs[0] is not None
+    made = loop.result(inputs[0], node.number)
+    if not to._differ[inputs[0].id][node.number]:
+        return to._repeat(made, None)
+    source = node.inputs[0]
+    assert isinstance(source, Loop)
+    if node.number < len(source.body.carries):
+        return made
+    return build.permute(made, [1, 0, *range(2, made.ndim)])
+
+
 def _batch_each(to: Batching, node: Node, inputs: list[Node | None]) -> Node:
     """A kind without a rule: one node per example, side by side."""
     shape = (to.size, *node.shape)
@@ -319,6 +379,8 @@ RULES: dict[type[Node], Callable[[Batching, Node, list[Node | None]], Node]] = {
     Scatter: _batch_scatter,
     Contract: _batch_contract,
     Call: _batch_call,
+    Loop: _batch_loop,
+    LoopResult: _batch_loop_result,
     Move: _batch_move,
 }
 

@@ -12,6 +12,8 @@ from ..ir import build, index, scalar
 from ..ir.node import (
     Call,
     Contract,
+    Loop,
+    LoopResult,
     Map,
     Move,
     Node,
@@ -22,9 +24,9 @@ from ..ir.node import (
     enter_origin,
 )
 from ..ir.operator import Rule
+from .dependence import dependents, feeds, sources_of
 from .invert import transpose
-
-Cotangents = tuple[Node | None, ...]
+from .loop_derivative import Cotangents, pull_loop
 
 
 def vjp(
@@ -39,59 +41,35 @@ def vjp(
     Unless `through`, the walk ends at wanted nodes: what reaches one of them is not handed on.
     """
     rules = rules or {}
-    order = _ancestors(outputs, rules)
-    depends = _dependents(order, wanted, rules)
+    order = sources_of(outputs, rules)
+    depends = dependents(order, wanted, rules)
     sums: dict[int, Node] = {}
     for node, cotangent in zip(outputs, cotangents, strict=True):
         _accumulate(sums, node, cotangent)
     stops = {node.id for node in wanted}
+    of_loops: dict[int, dict[int, Node]] = {}  # id of a Loop → the cotangents of its results
     before = enter_origin(-1)
     for node in reversed(order):
-        if node.id not in depends or node.id not in sums or not node.inputs:
+        if node.id not in depends or not node.inputs:
             continue
-        if node.id in stops and (not through or not _feeds(node, depends, rules)):
+        if node.id not in sums and node.id not in of_loops:
+            continue
+        if node.id in stops and (not through or not feeds(node, depends, rules)):
             continue
         enter_origin(node.origin)  # a derivative belongs to the call that it is the derivative of
-        inputs, parts = _pull(node, sums[node.id], rules)
+        if isinstance(node, LoopResult) and node.id not in rules:
+            of_loops.setdefault(node.inputs[0].id, {})[node.number] = sums[node.id]
+            continue
+        if isinstance(node, Loop):
+            needed = [source.id in depends for source in node.inputs]
+            inputs, parts = node.inputs, pull_loop(node, of_loops[node.id], needed, rules, vjp)
+        else:
+            inputs, parts = _pull(node, sums[node.id], rules)
         for source, part in zip(inputs, parts, strict=True):
             if part is not None and source.id in depends:
                 _accumulate(sums, source, part)
     enter_origin(before)
     return [sums.get(node.id) for node in wanted]
-
-
-def _sources(node: Node, rules: Mapping[int, Rule]) -> tuple[Node, ...]:
-    """What a node is computed from, and what its rule differentiates by.
-
-    The two may differ: a constructor may have seen through an operator's input, a view for
-    instance, so that the input is no longer an ancestor of the output.
-    """
-    return (*node.inputs, *rules[node.id][0]) if node.id in rules else node.inputs
-
-
-def _ancestors(outputs: Sequence[Node], rules: Mapping[int, Rule]) -> list[Node]:
-    seen: dict[int, Node] = {}
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node.id not in seen:
-            seen[node.id] = node
-            stack.extend(_sources(node, rules))
-    return [seen[k] for k in sorted(seen)]
-
-
-def _feeds(node: Node, depends: set[int], rules: Mapping[int, Rule]) -> bool:
-    return any(source.id in depends for source in _sources(node, rules))
-
-
-def _dependents(
-    order: Sequence[Node], wanted: Sequence[Node], rules: Mapping[int, Rule]
-) -> set[int]:
-    depends = {node.id for node in wanted}
-    for node in order:
-        if _feeds(node, depends, rules):
-            depends.add(node.id)
-    return depends
 
 
 def _accumulate(sums: dict[int, Node], node: Node, part: Node) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monograph.ir import build, index
+from monograph.ir import build, index, loop
 from monograph.ir.dtypes import float32, int64
 from monograph.ir.index import Condition, Read
 from monograph.ir.node import Node, coordinates
@@ -15,6 +15,13 @@ SEED, OFFSET = build.slot(0, int), build.slot(1, int)
 EVEN = (Condition(ROW - 1), Condition(COLUMN % 2, equal=True))
 
 x, rows, seed, offset = (f"%{n.id}" for n in (X, ROWS, SEED, OFFSET))
+
+CARRIED, ELEMENT = loop.parameter(0, (2, 3), float32), loop.parameter(1, (3,), float32)
+BODY_OF_LOOP = loop.LoopBody([CARRIED, ELEMENT], 1, [CARRIED + ELEMENT], [CARRIED])
+LOOP = loop.loop([X, build.buffer(2, (5, 3), float32)], BODY_OF_LOOP, 5)
+inputs, parameters = (
+    ", ".join(f"%{n.id}" for n in group) for group in (LOOP.inputs, BODY_OF_LOOP.parameters)
+)
 
 LINES = [
     (X, "float32[2, 3] = Buffer 0"),
@@ -45,6 +52,11 @@ LINES = [
         build.call("argsort", X, options=(True,)),
         f"int64[2, 3] = Call argsort({x}, True)",
     ),
+    (
+        LOOP,
+        f"bool[] = Loop 5 times, carrying {x} over {inputs.split(', ')[1]} with , as {parameters}",
+    ),
+    (loop.result(LOOP, 1), f"float32[5, 2, 3] = LoopResult 1 of %{LOOP.id}"),
     (build.move(X, "cuda"), f"float32[2, 3] = Move {x} to cuda"),
 ]
 
