@@ -1,10 +1,12 @@
 """Control flow as functions: cond, while_loop, scan, fori_loop, map.
 
 Plain Python loops and `if` work too; these say what a loop is, so that it can be mapped,
-differentiated and later compiled as one. For now a scan is recorded turn by turn, while_loop reads
-its condition before each turn, and cond reads its predicate, unless it stands inside a trace
-(`mg.jit`) or a mapped function: then both branches are computed and the results selected. All
-derivatives are those of the unrolled code.
+differentiated and compiled as one. `scan`, `fori_loop` and `map` call their function once, with
+tensors that have no contents, and record one operator (`loop_recording.py`). A function that reads
+values, writes into tensors from outside or registers hooks is called turn by turn instead.
+while_loop reads its condition before each turn, and cond reads its predicate, unless it stands
+inside a trace (`mg.jit`) or a mapped function: then both branches are computed and the results
+selected. All derivatives are those of the unrolled code.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import errors, record, tree
-from .ops.creation import zeros
+from .loop_recording import NotOneBody, record_loop
+from .ops.creation import arange, zeros
 from .ops.joining import stack
 from .ops.math import where
 from .tensor import Tensor, tensor
@@ -129,6 +132,11 @@ def scan(
     leaves, structure = tree.flatten(xs)
     count = _length(leaves, length)
     carry = _tensors(init)
+    if count > 1:
+        try:
+            return _as_loop(f, carry, leaves, structure, count, reverse)
+        except NotOneBody:
+            pass
     collected: list[list[Tensor]] = []
     kind: tree.Structure | None = None
     for n in reversed(range(count)) if reverse else range(count):
@@ -140,6 +148,26 @@ def scan(
     if reverse:
         collected.reverse()
     return carry, tree.unflatten(kind, [stack(list(group)) for group in zip(*collected)])
+
+
+def _as_loop(
+    f: Function, carry: Any, leaves: list[Tensor], structure: tree.Structure, count: int,
+    reverse: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """One operator for all turns."""
+    carried, state = tree.flatten(carry)
+    kinds: list[tree.Structure] = []
+
+    def turn(now: list[Tensor], elements: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        x = tree.unflatten(structure, elements)
+        after, y = _turn(f, tree.unflatten(state, now), x)
+        parts, kind = tree.flatten(y)
+        kinds.append(kind)
+        return tree.flatten(after)[0], parts
+
+    made = record_loop(turn, carried, leaves, count, reverse)
+    last = tree.unflatten(state, made[: len(carried)])
+    return last, tree.unflatten(kinds[0], made[len(carried) :])
 
 
 def _turn(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
@@ -177,12 +205,29 @@ def _no_results(f: Function, carry: Any, leaves: list[Tensor], structure: tree.S
 def fori_loop(lower: int, upper: int, body_fn: Function, init: Any) -> Any:
     """Apply `body_fn(i, carry)` for i from lower to upper - 1.
 
+    i is a tensor, since the function is called once for all turns; where that will not do, it is
+    called for each with an integer.
+
     >>> import monograph as mg
     >>> mg.fori_loop(0, 4, lambda i, x: x + i, mg.tensor(0)).item()
     6
     """
     carry = _tensors(init)
-    for n in range(int(lower), int(upper)):
+    turns = range(int(lower), int(upper))
+    if len(turns) > 1:
+        carried, state = tree.flatten(carry)
+
+        def turn(now: list[Tensor], elements: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+            before = tree.unflatten(state, now)
+            after = _next("fori_loop", before, body_fn(elements[0], before))
+            return tree.flatten(after)[0], []
+
+        count = arange(turns.start, turns.stop)
+        try:
+            return tree.unflatten(state, record_loop(turn, carried, [count], len(turns), False))
+        except (NotOneBody, errors.StructureError):
+            pass
+    for n in turns:
         carry = _next("fori_loop", carry, body_fn(n, carry))
     return carry
 

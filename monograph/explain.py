@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import record, statistics
-from .compiler.facts import Facts, facts_of, regions_of, source_of
+from .compiler.facts import Facts, facts_of, launched, regions_of, source_of
 from .compiler.pipeline import Compilation
-from .compiler.plan import KernelStep
 from .ir.extent import hint
 
 
@@ -25,7 +24,8 @@ class KernelReport:
 
     `kind` is "generated", "library" (oneDNN, or NumPy where `on_host`), or "copy", which moves
     elements and computes nothing. `bytes` is what it moves, `least_bytes` what it would if each
-    element were moved once. `source` is a generated kernel as text.
+    element were moved once. `source` is a generated kernel as text. `times` is how often a launch
+    runs it: in a loop once a turn.
     """
 
     name: str
@@ -35,6 +35,7 @@ class KernelReport:
     least_bytes: int
     flops: int
     on_host: bool = False
+    times: int = 1
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Report:
     @property
     def bytes(self) -> int:
         """Bytes that all kernels read and write."""
-        return sum(kernel.bytes for kernel in self.kernels)
+        return sum(kernel.bytes * kernel.times for kernel in self.kernels)
 
     def __str__(self) -> str:
         count = {kind: 0 for kind in ("generated", "library", "copy")}
@@ -86,7 +87,9 @@ class Report:
             f"flushed because: {', '.join(self.flushes) or 'nothing was pending'}",
             f"cache: {'; '.join(dict.fromkeys(self.cache)) or 'nothing was looked for'}",
         ]
-        lines += [f"  {k.kind:9} {size_text(k.bytes):>10}  {k.name}" for k in self.kernels]
+        for k in self.kernels:
+            often = f" × {k.times}" if k.times > 1 else ""
+            lines.append(f"  {k.kind:9} {size_text(k.bytes):>10}  {k.name}{often}")
         return "\n".join(lines)
 
 
@@ -125,13 +128,13 @@ def report_of(*compilations: Compilation) -> Report:
 def _kernels(made: Compilation) -> list[KernelReport]:
     assert made.plan is not None and made.planner is not None
     facts: Sequence[Facts] = made.instructions or facts_of(made.plan, made.planner)
-    text = {low.kernel.name: source_of(low) for low in made.lowered.values()}
+    text = {name: source_of(low) for name, low in made.kernels.items()}
     return [
         KernelReport(
             each.name, each.kind, text.get(each.name, ""), each.bytes, each.least_bytes, each.flops,
-            each.on_host,
+            each.on_host, each.times,
         )
-        for each in facts
+        for each in launched(facts)
         if each.kind != "check"
     ]  # fmt: skip
 
@@ -142,13 +145,14 @@ def _parallel_regions(made: Compilation) -> int:
     if split is None:  # a GPU
         return 0
     assert made.plan is not None
-    kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
-    steps = made.plan.steps
-    own: int = sum(split(kernels[step.name]) for step in steps if isinstance(step, KernelStep))
-    calls = [
-        each for each in made.instructions if each.name not in kernels and each.kind != "check"
-    ]
-    return own + sum(not each.on_host for each in calls)
+    kernels = made.kernels
+    total = 0
+    for each in launched(made.instructions):
+        if each.name in kernels:
+            total += each.times * split(kernels[each.name].kernel)
+        elif each.kind != "check" and not each.on_host:
+            total += each.times
+    return total
 
 
 def _least_bytes(made: Compilation) -> int:

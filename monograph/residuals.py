@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any
 
 from .compiler.recording import BACKWARD, placeholders
-from .ir.node import Contract, Reduce, Scatter, ancestors, interning
+from .ir.node import Contract, Loop, Reduce, Scatter, ancestors, interning
 from .storage import Value
 
 
@@ -57,4 +57,4 @@ def _reduces(signature: Any) -> bool:
         return True
     with interning():
         made = signature.operator.expand(placeholders(signature.inputs), signature.attributes)
-        return any(isinstance(node, (Contract, Reduce, Scatter)) for node in ancestors(made))
+        return any(isinstance(node, (Contract, Loop, Reduce, Scatter)) for node in ancestors(made))

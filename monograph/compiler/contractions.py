@@ -12,13 +12,23 @@ from dataclasses import dataclass
 
 from ..ir import build
 from ..ir.index import Var
-from ..ir.node import Buffer, Contract, Map, Node, ancestors, enter_origin, make
+from ..ir.node import (
+    Buffer,
+    Contract,
+    Loop,
+    LoopResult,
+    Map,
+    Node,
+    ancestors,
+    enter_origin,
+    make,
+)
 from . import layout
 from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
 from .host import Supports, everything, runs_on_host
 from .layout import Layouts
 from .plan import at_hints, step_of
-from .simplify import expand_contraction, rewrite, widened_contraction
+from .simplify import copied, expand_contraction, rewrite, widened_contraction
 
 Accept = Callable[[str, dict, dict], bool]  # type: ignore[type-arg]
 Calls = dict[int, MatmulCall | ConvolutionCall]
@@ -33,11 +43,6 @@ class Contracted:
     layouts: Layouts
 
 
-def copied(node: Node) -> Node:
-    """A copy of a node: its own place in memory, whatever the original's layout."""
-    return make(Map, (node,), node.shape, node.dtype, "cast")
-
-
 def lower_contractions(
     outputs: Sequence[Node], accept: Accept, supports: Supports = everything
 ) -> Contracted:
@@ -45,7 +50,7 @@ def lower_contractions(
 
     One that runs on the host stays: NumPy has good products.
     """
-    graph = list(outputs)
+    graph = _loops_apart(outputs)
     while True:
         nodes = ancestors(graph)
         contracts = [n for n in nodes if isinstance(n, Contract) and not runs_on_host(n, supports)]
@@ -70,8 +75,27 @@ def lower_contractions(
             for known in convolutions.values():
                 if known.kind == "backward_weights":
                     layouts.plain.add(known.node.id)
+            for around in nodes:
+                if isinstance(around, Loop):  # turns step through plain memory
+                    layouts.plain.update(source.id for source in around.inputs)
             return Contracted(graph, calls, layouts)
         graph = _replace(graph, replaced)
+
+
+def _loops_apart(outputs: Sequence[Node]) -> list[Node]:
+    """Inputs of loops as nodes of their own, where convolutions may give others a layout."""
+    nodes = ancestors(outputs)
+    loops = any(isinstance(node, Loop) for node in nodes)
+    if not loops or not any(isinstance(n, Contract) and convolution_call(n) for n in nodes):
+        return list(outputs)
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, Loop):
+            return None
+        inputs = [x if isinstance(x, Buffer) or x.ndim < 3 else copied(x) for x in node.inputs]
+        return make(Loop, tuple(inputs), node.shape, node.dtype, *node.attributes)
+
+    return rewrite(outputs, (rule,))
 
 
 def _otherwise(node: Contract, layouts: Layouts, accept: Accept) -> Node:
@@ -157,7 +181,7 @@ def _with_copies(node: Node, call: ConvolutionCall) -> Node:
     """The contraction over copies of operands that lie plain."""
     inputs = []
     for source in node.inputs:
-        if isinstance(source, Buffer) and source is not call.weights:
+        if isinstance(source, (Buffer, LoopResult)) and source is not call.weights:
             inputs.append(copied(source))
         else:
             inputs.append(source)

@@ -8,7 +8,7 @@ user's lines are no part of them: `origin` names calls of the recording by numbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from ..codegen import kernel as k
@@ -19,7 +19,7 @@ from ..ir.index import Var
 from ..ir.node import Node
 from .fuse import Fusion, Unit
 from .lower import Lowered
-from .plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Planner, Step
+from .plan import CheckStep, HostStep, KernelStep, LibraryStep, LoopStep, Plan, Planner, Step
 
 # What is written or read again while it is still in cache does not go to memory twice.
 CACHE_BYTES = 1 << 20
@@ -29,7 +29,7 @@ MOVES = frozenset({"cast", "select", "real", "imag", "complex", "detach", "mark"
 
 @dataclass(frozen=True)
 class Facts:
-    """One step. `kind` is "generated", "library", "copy", or "check", which only looks.
+    """One step. `kind` is "generated", "library", "copy", "check", which only looks, or "loop".
 
     `bytes` is what it moves from and to memory, `least_bytes` what it would if each element were
     moved once. `flops` counts one for each scalar function of floats, exp no more than add.
@@ -42,21 +42,58 @@ class Facts:
     flops: int = 0
     origin: tuple[int, ...] = ()  # numbers of recorded calls, that of the result first
     on_host: bool = False  # runs NumPy
+    times: int = 1  # how often it runs in a launch: in a loop once a turn
+    inside: tuple[Facts, ...] = ()  # the steps of a loop, whose bytes and flops are its own
 
 
 def facts_of(plan: Plan, planner: Planner, values: Values | None = None) -> list[Facts]:
     """The facts of every step of a plan; `values` are those of the sizes that vary."""
+    return _facts_of(plan.steps, plan.units, planner, values or {}, [1] * len(plan.steps))
+
+
+def _facts_of(
+    steps: Sequence[Step], numbers: Sequence[int], planner: Planner, values: Values,
+    times: Sequence[int],
+) -> list[Facts]:  # fmt: skip
     kernels = {low.kernel.name: low for low in planner.lowered.values()}
     units = {unit.number: unit for unit in planner.order}
     found = []
-    for step, number in zip(plan.steps, plan.units, strict=True):
+    for step, number, count in zip(steps, numbers, times, strict=True):
         origin = _origin(units[number], planner.fusion)
-        found.append(_facts(step, kernels, values or {}, origin))
+        if isinstance(step, LoopStep):
+            inner = planner.loops[number].planner
+            turns = [count if n < step.once else count * step.trips for n in range(len(step.body))]
+            inside = _facts_of(step.body, step.units, inner, values, turns)
+            found.append(_loop(step, inside, count, origin))
+        else:
+            found.append(replace(_facts(step, kernels, values, origin), times=count))
     return found
 
 
+def _loop(step: LoopStep, inside: Sequence[Facts], times: int, origin: tuple[int, ...]) -> Facts:
+    """A loop moves and computes what its turns do."""
+    moved, least, flops = (
+        sum(getattr(each, name) * each.times for each in inside) // times
+        for name in ("bytes", "least_bytes", "flops")
+    )
+    name = f"loop of {step.trips} turns"
+    return Facts(name, "loop", moved, least, flops, origin, False, times, tuple(inside))
+
+
+def launched(facts: Sequence[Facts]) -> Iterator[Facts]:
+    """What a launch runs: instead of a loop its steps, each with the times that it runs."""
+    for each in facts:
+        if each.kind == "loop":
+            yield from launched(each.inside)
+        else:
+            yield each
+
+
 def _facts(
-    step: Step, kernels: Mapping[str, Lowered], values: Values, origin: tuple[int, ...]
+    step: KernelStep | HostStep | CheckStep | LibraryStep,
+    kernels: Mapping[str, Lowered],
+    values: Values,
+    origin: tuple[int, ...],
 ) -> Facts:
     if isinstance(step, KernelStep):
         kernel = kernels[step.name].kernel
@@ -232,13 +269,20 @@ def regions_of(plan: Plan) -> list[tuple[object, ...]]:
 
     Equal ones have the same kernels, wired in the same way.
     """
+    return _regions(plan.steps)
+
+
+def _regions(steps: Sequence[Step]) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = []  # of loops
     regions: list[list[KernelStep]] = [[]]
-    for step in plan.steps:
+    for step in steps:
         if isinstance(step, KernelStep):
             regions[-1].append(step)
         elif not isinstance(step, CheckStep):
             regions.append([])
-    return [_canonical(region) for region in regions if region]
+        if isinstance(step, LoopStep):
+            found += _regions(step.body)
+    return [_canonical(region) for region in regions if region] + found
 
 
 def _canonical(region: Sequence[KernelStep]) -> tuple[object, ...]:

@@ -18,6 +18,8 @@ from ..ir.node import (
     Buffer,
     Const,
     Contract,
+    Loop,
+    LoopResult,
     Map,
     Node,
     Random,
@@ -34,13 +36,14 @@ from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
 from .host import HostCall, Supports, everything, host_call, kept_for_host, runs_on_host
 from .layout import Layouts
 from .repeats import repeated
+from .turns import LoopUnit
 
 LibraryCall = MatmulCall | ConvolutionCall
 
 
 @dataclass
 class Unit:
-    """One pass: a kernel in the making, a library call, a scatter, or a call on the host."""
+    """One pass: a kernel in the making, a library call, a scatter, a call on the host, a loop."""
 
     number: int
     frame: Frame | None = None
@@ -51,6 +54,7 @@ class Unit:
     library: LibraryCall | None = None
     scatter: Node | None = None
     host: HostCall | None = None
+    loop: LoopUnit | None = None
     flexible: bool = True  # only pointwise so far: the frame may still change
     touches: set[int] = field(default_factory=set)  # ids of arrays read or written
 
@@ -63,6 +67,8 @@ class Unit:
             return [self.scatter]
         if self.host is not None:
             return [self.host.node]
+        if self.loop is not None:
+            return list(self.loop.results)
         return [*self.rows, *self.columns, *self.splits, *self.roots]
 
 
@@ -100,7 +106,8 @@ class Fusion:
 
     def is_anchor(self, node: Node) -> bool:
         """Whether a unit produces this node, rather than each use computing it."""
-        by_kind = isinstance(node, (Reduce, Contract, Scatter)) and node.id not in self.host
+        kinds = (Reduce, Contract, Scatter, Loop, LoopResult)
+        by_kind = isinstance(node, kinds) and node.id not in self.host
         return by_kind or node.id in self.kept
 
     def is_boundary(self, node: Node) -> bool:
@@ -117,6 +124,8 @@ class Fusion:
                 self._keep(node.inputs[1:])
             if node.id in self.calls:
                 self._keep(operands(self.calls[node.id]))
+            if isinstance(node, Loop):
+                self._keep(node.inputs)
         if self.host:
             sources = {n.id for n in self.nodes if isinstance(n, (Buffer, Slot))}
             self.kept |= kept_for_host(self.nodes, self.outputs, self.host) - sources
@@ -144,7 +153,7 @@ class Fusion:
         if isinstance(node, Reduce):
             frame, form = reduction_frame(node, self.layouts)
             return (frame.runs, self._depth(node)) if form != "split" else node.id
-        if isinstance(node, (Contract, Scatter)):
+        if isinstance(node, (Contract, Scatter, Loop, LoopResult)):
             return node.id
         return (pointwise_frame(node, self.layouts).runs, self._depth(node))
 
@@ -157,7 +166,7 @@ class Fusion:
             depth: dict[int, int] = {}
             for node in self.nodes:
                 before = max((depth[s.id] for s in node.inputs), default=0)
-                alone = isinstance(node, (Contract, Scatter)) or node.id in self.host
+                alone = isinstance(node, (Contract, Scatter, Loop)) or node.id in self.host
                 depth[node.id] = before + alone
             self._depth_of = depth
         return self._depth_of
@@ -192,6 +201,15 @@ class Fusion:
         if node.id in self.host:
             on_host = host_call(node, self.is_boundary)
             self._open(Unit(0, host=on_host), node, self._needs_nodes(on_host.operands))
+            return
+        if isinstance(node, Loop):
+            self._open(Unit(0, loop=LoopUnit(node)), node, self._needs_nodes(node.inputs))
+            return
+        if isinstance(node, LoopResult):
+            unit = self.home[node.id] = self.home[node.inputs[0].id]
+            assert unit.loop is not None
+            unit.loop.results.append(node)
+            unit.touches.add(node.id)
             return
         if isinstance(node, Contract):
             call = self.calls[node.id]

@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from ..ir import build
 from ..ir.dtypes import DType, Kind
 from ..ir.native import TABLE
-from ..ir.node import Buffer, Call, Const, Coordinate, Node, Slot, ancestors, make
+from ..ir.node import (
+    Buffer,
+    Call,
+    Const,
+    Coordinate,
+    Loop,
+    LoopResult,
+    Node,
+    Slot,
+    ancestors,
+    make,
+)
 
 Supports = Callable[[DType], bool]
 
@@ -32,7 +43,7 @@ def runs_on_host(node: Node, supports: Supports) -> bool:
     """Whether the node is left to the reference interpreter."""
     if isinstance(node, Call):
         return True
-    if isinstance(node, (Buffer, Slot)):
+    if isinstance(node, (Buffer, Slot, Loop, LoopResult)):
         return False
     return not all(supports(dtype) for dtype in {node.dtype, *(n.dtype for n in node.inputs)})
 

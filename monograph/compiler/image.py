@@ -13,7 +13,7 @@ from typing import Any
 
 from .checks import Note
 from .facts import Facts
-from .plan import CheckStep, HostStep, KernelStep, Layout, LibraryStep, Plan, Step
+from .plan import CheckStep, HostStep, KernelStep, Layout, LibraryStep, LoopStep, Plan, Step
 
 _LENGTH_BYTES = 8
 
@@ -60,7 +60,7 @@ def from_bytes(stored: bytes) -> Image:
         _plan(header["plan"]),
         tuple(code),
         tuple([Note(**note) for note in header["checks"]]),
-        tuple([Facts(**{k: _frozen(v) for k, v in each.items()}) for each in header["facts"]]),
+        tuple([_facts(each) for each in header["facts"]]),
     )
 
 
@@ -73,7 +73,16 @@ def _plan(stored: Mapping[str, Any]) -> Plan:
     return Plan(**facts)
 
 
+def _facts(stored: Mapping[str, Any]) -> Facts:
+    known = {name: _frozen(value) for name, value in stored.items() if name != "inside"}
+    return Facts(inside=tuple([_facts(each) for each in stored["inside"]]), **known)
+
+
 def _step(stored: Mapping[str, Any]) -> Step:
+    if "trips" in stored:
+        body = tuple([_step(step) for step in stored["body"]])
+        rest = {name: _frozen(value) for name, value in stored.items() if name != "body"}
+        return LoopStep(body=body, **rest)
     facts = {name: _frozen(value) for name, value in stored.items()}
     if "check" in facts:
         return CheckStep(**facts)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..ir import index
-from ..ir.node import Buffer, Node, Reduce, Reindex
+from ..ir.node import Buffer, LoopResult, Node, Reduce, Reindex
 from .contract import ConvolutionCall
 
 Order = tuple[int, ...]
@@ -33,7 +33,7 @@ class Layouts:
 
     def strides(self, node: Node) -> tuple[int, ...]:
         """Strides of the node's buffer, per logical axis."""
-        if isinstance(node, Buffer) or node.id in self.plain:
+        if isinstance(node, (Buffer, LoopResult)) or node.id in self.plain:
             return index.contiguous_strides(node.shape)
         order = self.order(node.shape)
         dense = index.contiguous_strides([node.shape[k] for k in order])

@@ -17,6 +17,7 @@ from ..ir.dtypes import DType, bool_, float64
 from ..ir.node import (
     Const,
     Contract,
+    Loop,
     Map,
     Move,
     Node,
@@ -35,8 +36,11 @@ f = build.functions
 
 
 def has_complex(outputs: Sequence[Node]) -> bool:
-    """Whether anything that the outputs need is complex."""
-    return any(node.dtype.is_complex for node in ancestors(outputs))
+    """Whether anything that the outputs need is complex, or that the bodies of loops do."""
+    for node in ancestors(outputs):
+        if node.dtype.is_complex or (isinstance(node, Loop) and has_complex(node.body.outputs)):
+            return True
+    return False
 
 
 def split_complex(outputs: Sequence[Node]) -> list[Node]:

@@ -20,17 +20,18 @@ from .. import statistics
 from ..codegen.printer import format_kernel
 from ..config import config
 from ..ir.extent import Decisions, Extent, Values, deciding
-from ..ir.node import Buffer, Node, ancestors, interning
+from ..ir.node import Buffer, Loop, LoopResult, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
 from .checks import Note, reductions
-from .contractions import Contracted, copied, lower_contractions
+from .contractions import Contracted, lower_contractions
 from .disk import shelf
 from .facts import Facts
 from .fuse import Fusion, Unit, operands
 from .host import everything
 from .image import Image
+from .loops import in_bodies, optimise_loops
 from .lower import Lowered, Lowering
 from .pairs import has_complex, split_complex
 from .plan import Plan, Planner, shape_at
@@ -38,7 +39,9 @@ from .recognise import recognise
 from .recording import Expansion, Recording
 from .schedule import finish
 from .segments import join
-from .simplify import simplify
+from .simplify import copied, simplify
+from .turns import LoopUnit, LoweredLoop, lowered_by_name, outputs_of
+from .unroll import has_empty, has_loops, unroll
 
 # Where a result lies: (array or None, block or None, address), or the leaf whose memory it has
 # taken.
@@ -78,6 +81,7 @@ class Compilation:
     graph: list[Node] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     lowered: dict[int, Lowered] = field(default_factory=dict)
+    loops: dict[int, LoweredLoop] = field(default_factory=dict)  # by unit number
     planner: Planner | None = None
     plan: Plan | None = None
     decisions: Decisions | None = None  # where the program is for many sizes
@@ -87,6 +91,11 @@ class Compilation:
     instructions: list[Facts] = field(default_factory=list)  # where a step may be several
     meta_nodes: int = 0
     checks: tuple[Note, ...] = ()  # what each check of the data tells the user
+
+    @property
+    def kernels(self) -> dict[str, Lowered]:
+        """Every kernel by its name, those of loops included."""
+        return lowered_by_name(self.lowered, self.loops)
 
     @property
     def results(self) -> list[Node]:
@@ -122,7 +131,7 @@ class Compilation:
     def describe(self) -> str:
         """The graph, or once there are kernels, the kernels."""
         if self.lowered:
-            return "\n".join(format_kernel(low.kernel) for low in self.lowered.values())
+            return "\n".join(format_kernel(low.kernel) for low in self.kernels.values())
         return format_graph(self.graph)
 
 
@@ -155,12 +164,17 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     """All passes after expansion, in order."""
     made.backend = backend
     with made.step("recognise"):
-        made.graph = recognise(made.graph)
+        made.graph = recognise(in_bodies(made.graph, recognise))
+    if has_loops(made.graph):
+        with made.step("loops"):
+            made.graph = optimise_loops(made.graph)
+            if not getattr(backend, "LOOPS", False) or has_empty(made.graph):
+                made.graph = unroll(made.graph)
     if has_complex(made.graph):
         with made.step("pairs"):
-            made.graph = split_complex(made.graph)
+            made.graph = split_complex(in_bodies(made.graph, split_complex))
     with made.step("simplify"):
-        made.graph = simplify(made.graph)
+        made.graph = simplify(in_bodies(made.graph, simplify))
     supports = getattr(backend, "supports", everything)
     with made.step("contract"):
         contracted = lower_contractions(made.graph, backend.accepts, supports)
@@ -175,6 +189,8 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     with made.step("lower"):
         made.lowered = lower_units(fusion, made.units, outputs)
         made.units = join(fusion, made.units, made.lowered)
+        slots = len(made.recording.slots)
+        made.loops = lower_loops(made.units, backend, slots, made.decisions is not None)
     with made.step("plan"):
         made.planner = _planner(made, fusion, outputs, backend)
         made.plan = made.planner.addressed({}) if made.decisions is None else None
@@ -240,7 +256,7 @@ def _separate(graph: Sequence[Node]) -> list[Node]:
     seen: set[int] = set()
     separate = []
     for node in graph:
-        if isinstance(node, Buffer) or node.id in seen:
+        if isinstance(node, Buffer) or node.id in seen or _ends_loop(node):
             copy = copied(node)
             while copy.id in seen:
                 copy = copied(copy)
@@ -248,6 +264,15 @@ def _separate(graph: Sequence[Node]) -> list[Node]:
         seen.add(node.id)
         separate.append(node)
     return separate
+
+
+def _ends_loop(node: Node) -> bool:
+    """Whether the node is what a loop carried to its end: that lies in one of two buffers."""
+    if not isinstance(node, LoopResult):
+        return False
+    source = node.inputs[0]
+    assert isinstance(source, Loop)
+    return node.number < len(source.body.carries)
 
 
 def _plain_outputs(contracted: Contracted) -> Contracted:
@@ -265,13 +290,13 @@ def _plain_outputs(contracted: Contracted) -> Contracted:
 def lower_units(
     fusion: Fusion, units: Sequence[Unit], outputs: Sequence[Node]
 ) -> dict[int, Lowered]:
-    """Kernels of all units that are neither library calls nor calls on the host."""
+    """Kernels of all units that are neither library calls, nor calls on the host, nor loops."""
     needed = {node.id for node in outputs}
     for unit in units:
         needed |= _outside_reads(fusion, unit)
     lowered: dict[int, Lowered] = {}
     for unit in units:
-        if unit.library is not None or unit.host is not None:
+        if unit.library is not None or unit.host is not None or unit.loop is not None:
             continue
         lowering = Lowering(fusion, unit, needed)
         if unit.scatter is not None:
@@ -281,6 +306,54 @@ def lower_units(
         made.kernel = finish(made.kernel, hint)
         lowered[unit.number] = made
     return lowered
+
+
+def lower_loops(
+    units: Sequence[Unit], backend: Any, slots: int, many_sizes: bool
+) -> dict[int, LoweredLoop]:
+    """The bodies of loops, each a program of its own with its kernels and planner."""
+    made: dict[int, LoweredLoop] = {}
+    supports = getattr(backend, "supports", everything)
+    for unit in units:
+        if unit.loop is None:
+            continue
+        wanted = outputs_of(unit.loop)
+        contracted = lower_contractions(wanted.nodes, backend.accepts, supports)
+        contracted = _plain_outputs(contracted)
+        fusion = Fusion(contracted.outputs, contracted.layouts, contracted.calls, supports)
+        inside = fusion.run()
+        if many_sizes and any(each.host for each in inside):
+            raise TypeError("what the reference interpreter runs has sizes of its own")
+        lowered = lower_units(fusion, inside, contracted.outputs)
+        fixed = shared_units(fusion, unit.loop, contracted.outputs)
+        once = join(fusion, [u for u in inside if u.number in fixed], lowered)
+        inside = once + join(fusion, [u for u in inside if u.number not in fixed], lowered)
+        loops = lower_loops(inside, backend, slots, many_sizes)
+        planner = Planner(
+            fusion, contracted.outputs, {}, lowered, backend.workspace,
+            len(unit.loop.node.inputs), slots, loops=loops, once={u.number for u in once},
+        )  # fmt: skip
+        planner.arrange(inside)
+        made[unit.number] = LoweredLoop(unit.loop, wanted, lowered, loops, planner)
+    return made
+
+
+def shared_units(fusion: Fusion, call: LoopUnit, outputs: Sequence[Node]) -> set[int]:
+    """Numbers of the units whose results are the same in all turns: a weight that is copied."""
+    body = call.node.body
+    first = len(body.carries) + body.sequences  # of the parameters that turns share
+    asked = {node.id for node in outputs}
+    found: set[int] = set()
+    by_id = {node.id: node for node in fusion.nodes}
+    for unit in fusion.sorted_units():
+        if any(anchor.id in asked for anchor in unit.anchors) or unit.loop is not None:
+            continue
+        reads = [by_id[n] for n in _outside_reads(fusion, unit)]
+        varies = [n for n in reads if isinstance(n, Buffer) and n.number < first]
+        homes = {fusion.home[n.id].number for n in reads if n.id in fusion.home}
+        if not varies and homes <= found:
+            found.add(unit.number)
+    return found
 
 
 def name_of(unit: Unit) -> str:
@@ -296,6 +369,8 @@ def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
         return {node.id for node in operands(unit.library)}
     if unit.host is not None:
         return {node.id for node in unit.host.operands}
+    if unit.loop is not None:
+        return {node.id for node in unit.loop.node.inputs}
     found: set[int] = set()
     for anchor in unit.anchors:
         found |= fusion.touched(anchor)
@@ -315,7 +390,7 @@ def _planner(made: Compilation, fusion: Fusion, outputs: Sequence[Node], backend
             writes[place[node.id]] = leaf
     planner = Planner(
         fusion, outputs, writes, made.lowered, backend.workspace, len(recording.leaves),
-        len(recording.slots), checks,
+        len(recording.slots), checks, made.loops,
     )  # fmt: skip
     planner.arrange(made.units)
     return planner

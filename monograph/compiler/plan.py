@@ -7,19 +7,20 @@ addresses. A plan is plain data, so that it can be kept on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..codegen import kernel as k
 from ..config import config
 from ..ir.encode import encode
 from ..ir.extent import Values, hint, value_at
-from ..ir.node import Buffer, Node, Slot
+from ..ir.node import Buffer, LoopResult, Node, Slot
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
 from .host import HostCall
 from .lower import Lowered
+from .turns import LoweredLoop, Places, nbytes
 
 ALIGNMENT = 64
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
@@ -78,7 +79,52 @@ class HostStep:
     arguments: tuple[Ref, ...]
 
 
-Step = KernelStep | LibraryStep | HostStep | CheckStep
+# Where an argument lies in turn s of a loop: (in the first turn, or None; base, step, shift, mask),
+# that is base + ((s + shift) & mask) · step, in bytes.
+Place = tuple[Ref | None, Ref, int, int, int]
+
+
+@dataclass(frozen=True)
+class LoopStep:
+    """Steps that run `trips` times, but for the first `once`, which run in the first turn only.
+
+    Their leaves and results are the places; their arena is this program's from `arena` on.
+    """
+
+    trips: int
+    body: tuple[Step, ...]
+    leaves: tuple[Place, ...]
+    results: tuple[Place, ...]
+    arena: int
+    arena_bytes: int
+    once: int = 0
+    units: tuple[int, ...] = ()  # by number, the unit of each step
+
+
+Step = KernelStep | LibraryStep | HostStep | CheckStep | LoopStep
+
+
+def flat(steps: Sequence[Step]) -> Iterator[Step]:
+    """Every step, those of loops among them, each once."""
+    for step in steps:
+        if isinstance(step, LoopStep):
+            yield from flat(step.body)
+        else:
+            yield step
+
+
+def each_kernel(steps: Sequence[Step], change: Callable[[KernelStep], KernelStep]) -> list[Step]:
+    """The steps with every launch of a kernel changed."""
+    made: list[Step] = []
+    for step in steps:
+        if isinstance(step, LoopStep):
+            step = replace(step, body=tuple(each_kernel(step.body, change)))
+        elif isinstance(step, KernelStep):
+            step = change(step)
+        made.append(step)
+    return made
+
+
 # (kind, operands, options) of a library step → bytes of each workspace that it needs.
 Workspace = Callable[[str, dict[str, Layout], dict[str, tuple[int, ...]]], dict[str, int]]
 
@@ -178,6 +224,9 @@ class Planner:
     leaves: int
     slots: int
     checks: Sequence[Node] = ()  # numbers that say whether the data is as it must be
+    loops: dict[int, LoweredLoop] = field(default_factory=dict)  # by unit number
+    once: set[int] = field(default_factory=set)  # units of a body that run in the first turn only
+    _inner: dict[int, Plan] = field(default_factory=dict)  # of their bodies
     workspaces: dict[int, dict[str, int]] = field(default_factory=dict)  # by unit number, bytes
     values: Values = field(default_factory=dict)  # of the sizes that vary
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
@@ -192,6 +241,8 @@ class Planner:
         """All that does not depend on sizes: the order, and what is written in place."""
         self._in_place = self._order_writes(units)
         self.order = self.fusion.sorted_units()
+        if self.once:  # they depend on one another at most
+            self.order.sort(key=lambda unit: unit.number not in self.once)
         if config.verify:
             self._verify_order()
 
@@ -199,6 +250,7 @@ class Planner:
         """The plan for given values of the sizes that vary."""
         self.values = values
         self.lifetimes, self.workspaces = {}, {}
+        self._inner = {n: low.planner.addressed(values) for n, low in self.loops.items()}
         for unit in self.order:
             if unit.library is not None:
                 kind, layouts, options = self._library(unit.library)
@@ -239,7 +291,7 @@ class Planner:
         in_place: dict[int, int] = {}
         # Nothing is written over before all checks are done: wrong data leaves state untouched.
         checking = {self.fusion.home[node.id].number for node in self.checks}
-        checking |= {u.number for u in units if u.host is not None and u.host.may_fail}
+        checking |= {u.number for u in units if self._may_fail(u)}
         for result, leaf in self.writes.items():
             node = self.outputs[result]
             writer = self.fusion.home[node.id]
@@ -253,16 +305,26 @@ class Planner:
             in_place[result] = leaf
         return in_place
 
+    def _may_fail(self, unit: Unit) -> bool:
+        """Whether a call on the host may find no answer, here or in a loop."""
+        if unit.loop is not None:
+            inner = self.loops[unit.number].planner
+            return any(inner._may_fail(each) for each in inner.order)
+        return unit.host is not None and unit.host.may_fail
+
     def _reads(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
             return operands(unit.library)
         if unit.host is not None:
             return list(unit.host.operands)
+        if unit.loop is not None:
+            return list(unit.loop.node.inputs)
         return [a for a in self.lowered[unit.number].arguments if isinstance(a, Node)]
 
     def _same_place(self, unit: Unit, node: Node, leaf: int) -> bool:
         """Whether the unit reads the leaf only at the element that it writes."""
-        if unit.library is not None or unit.scatter is not None or unit.host is not None:
+        kernel = unit.library is None and unit.host is None and unit.loop is None
+        if not kernel or unit.scatter is not None:
             return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
         lowered = self.lowered[unit.number]
         if lowered.kernel.segments:
@@ -292,18 +354,21 @@ class Planner:
                     continue
                 held = self.lifetimes.get(node.id)
                 if held is None:
-                    nbytes = value_at(node.size, self.values) * node.dtype.itemsize
-                    self.lifetimes[node.id] = Lifetime(nbytes, step, step)
+                    kept = unit.number in self.once  # for all turns
+                    last = len(self.order) - 1 if kept else step
+                    self.lifetimes[node.id] = Lifetime(self._bytes(unit, node), step, last)
                 else:
-                    held.last = step
-            for name, nbytes in self._workspace(unit).items():
-                self.lifetimes[unit.number, name] = Lifetime(nbytes, step, step)
+                    held.last = max(held.last, step)
+            for name, size in self._workspace(unit).items():
+                self.lifetimes[unit.number, name] = Lifetime(size, step, step)
 
     def _touched(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
             return [node for node, _ in library_nodes(unit.library).values()]
         if unit.host is not None:
             return [*unit.host.operands, unit.host.node]
+        if unit.loop is not None:
+            return [*unit.loop.node.inputs, *unit.loop.results]
         return self._reads(unit)
 
     def _workspace(self, unit: Unit) -> dict[str, int]:
@@ -311,6 +376,8 @@ class Planner:
             return self.workspaces[unit.number]
         if unit.host is not None:
             return {}
+        if unit.loop is not None:
+            return self._turn_memory(unit)
         lowered = self.lowered[unit.number]
         sizes = {}
         for use, what in lowered.pairs():
@@ -331,7 +398,56 @@ class Planner:
             return ("slot", node.number, 0)
         if node.id in self._place:
             return ("result", self._place[node.id], offset * node.dtype.itemsize)
-        return ("arena", self.lifetimes[node.id].offset + offset * node.dtype.itemsize, 0)
+        start = self.lifetimes[node.id].offset + offset * node.dtype.itemsize
+        if isinstance(node, LoopResult):
+            low = self.loops[self.fusion.home[node.id].number]
+            if low.final(node) is not None and value_at(low.call.node.trips, self.values) % 2:
+                start += _round(nbytes(node, self.values))  # the last turn wrote the second buffer
+        return ("arena", start, 0)
+
+    # --- loops ---
+
+    def _bytes(self, unit: Unit, node: Node) -> int:
+        """The memory that a node needs; the end of what a loop carries needs two buffers."""
+        size = nbytes(node, self.values)
+        if isinstance(node, LoopResult) and unit.loop is not None and node in unit.loop.results:
+            if self.loops[unit.number].final(node) is not None:
+                return 2 * _round(size)
+        return size
+
+    def _ends(self, unit: Unit) -> dict[int, Node]:
+        """Of the outputs of a turn that have two buffers, those that are used behind the loop."""
+        assert unit.loop is not None
+        low = self.loops[unit.number]
+        pairs = [(low.final(node), node) for node in unit.loop.results]
+        return {place: node for place, node in pairs if place is not None}
+
+    def _turn_memory(self, unit: Unit) -> dict[str, int]:
+        low = self.loops[unit.number]
+        ends = self._ends(unit)
+        sizes = {
+            f"carry {n}": 2 * _round(nbytes(low.outputs.nodes[n], self.values))
+            for n in low.buffered() if n not in ends
+        }  # fmt: skip
+        sizes["turn"] = self._inner[unit.number].arena_bytes
+        return sizes
+
+    def _loop_step(self, unit: Unit) -> LoopStep:
+        low = self.loops[unit.number]
+        ends = self._ends(unit)
+
+        def buffer(place: int) -> tuple[Ref, int]:
+            key: object = ends[place].id if place in ends else (unit.number, f"carry {place}")
+            step = _round(nbytes(low.outputs.nodes[place], self.values))
+            return ("arena", self.lifetimes[key].offset, 0), step
+
+        places = Places(low, self.values, self._ref, buffer)
+        inner = self._inner[unit.number]
+        return LoopStep(
+            places.trips, tuple(inner.steps), places.parameters(), places.outputs(),
+            self.lifetimes[unit.number, "turn"].offset, inner.arena_bytes, len(low.planner.once),
+            tuple(inner.units),
+        )  # fmt: skip
 
     def _steps(self, unit: Unit) -> list[Step]:
         """What a unit becomes: itself, and the checks of what it computes."""
@@ -351,6 +467,8 @@ class Planner:
     def _step(self, unit: Unit) -> Step:
         if unit.host is not None:
             return self._host_step(unit.host)
+        if unit.loop is not None:
+            return self._loop_step(unit)
         if unit.library is None:
             lowered = self.lowered[unit.number]
             arguments = []

@@ -15,11 +15,11 @@ from typing import Any
 
 from ..ir import build
 from ..ir.check import Check, collecting
-from ..ir.node import Map, Node, Slot, ancestors, enter_origin, make
+from ..ir.node import Map, Node, Slot, enter_origin, make
 from ..ir.operator import Operator, Rule, noting
 from ..transform.derivative import vjp
 from .checks import Note
-from .simplify import rebuild
+from .simplify import substitute
 
 # The operator of a backward pass. Its attribute is the number n of roots; its inputs are n roots,
 # n cotangents or None, and the leaves: the values that it differentiates for and ends at.
@@ -119,7 +119,7 @@ class Expansion:
     def _with_known(self, wanted: list[Node]) -> list[Node]:
         """The wanted nodes, and what is checked, computed from the contents that are known."""
         checked = [node for each in self.checks for node in (each.bad, each.value)]
-        made = _substitute([*wanted, *checked], self.known)
+        made = substitute([*wanted, *checked], self.known)
         rest = made[len(wanted) :]
         pairs = zip(rest[::2], rest[1::2], strict=True)
         self.checks = [
@@ -235,16 +235,3 @@ def _described(node: Node | None) -> str:
     if node is None or isinstance(node, Slot):
         return "None" if node is None else node.type.__name__
     return f"{node.dtype.name}{list(node.shape)}"
-
-
-def _substitute(outputs: Sequence[Node], known: dict[int, Node]) -> list[Node]:
-    """The graph with every known node replaced by its contents."""
-    made: dict[int, Node] = {}
-    for node in ancestors(outputs):
-        if node.id in known:
-            made[node.id] = known[node.id]
-            continue
-        inputs = [made[source.id] for source in node.inputs]
-        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
-        made[node.id] = rebuild(node, inputs) if changed else node
-    return [made[node.id] for node in outputs]

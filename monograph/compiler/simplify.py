@@ -68,6 +68,11 @@ def is_copy(node: Node) -> bool:
     )  # fmt: skip
 
 
+def copied(node: Node) -> Node:
+    """A copy of a node: its own place in memory, whatever the original's layout."""
+    return make(Map, (node,), node.shape, node.dtype, "cast")
+
+
 def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:
     """Apply the rules to every node, inputs first; a rule returns None to leave a node alone."""
     made: dict[int, Node] = {}
@@ -82,6 +87,20 @@ def rewrite(outputs: Sequence[Node], rules: Sequence[Rule]) -> list[Node]:
                 fresh = replaced
         made[node.id] = fresh
     enter_origin(-1)
+    return [made[node.id] for node in outputs]
+
+
+def substitute(outputs: Sequence[Node], replaced: dict[int, Node]) -> list[Node]:
+    """The graph with other nodes in the place of some."""
+    made: dict[int, Node] = {}
+    for node in ancestors(outputs):
+        found = replaced.get(node.id)
+        if found is not None:
+            made[node.id] = found
+            continue
+        inputs = [made[source.id] for source in node.inputs]
+        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+        made[node.id] = rebuild(node, inputs) if changed else node
     return [made[node.id] for node in outputs]
 
 

@@ -16,7 +16,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from monograph.runtime import native, openmp
 from monograph.runtime.status import Owner
@@ -25,6 +25,7 @@ from monograph.runtime.status import Owner
 (
     _PROGRAM, _STATUS, _DETAIL, _PROFILE, _ARENA, _SLOTS, _STATUS_ADDRESS, _OWNER, _SERIAL, _LEAVES,
 ) = range(10)  # fmt: skip
+FRAME_WORDS = _LEAVES  # behind them stand the leaves
 
 WORD = 8
 FRAMES = 2  # launches of one program that may be in flight
@@ -37,6 +38,10 @@ FRAMES = 2  # launches of one program that may be in flight
 # instruction: function, arguments, library record or null
 # library:     set_data_handle, execute, primitive, stream, memories, memory count,
 #              execution arguments, execution argument count
+# loop:        trips, its frame, its program, places, place count, instructions of the first turn;
+#              the arguments of a loop are this record, its arena, slots, address of status, then
+#              addresses that places start from
+# place:       frame word, argument of the first turn or -1, argument of the base, step, shift, mask
 # A library that fails sets the status to minus one minus the instruction's position. A check (a
 # kernel of the driver's own) sets it to one plus its number, and the detail to the code it found.
 _DRIVER = """
@@ -152,6 +157,150 @@ wrong:
   store i64 %word, ptr %status
   br label %done
 done:
+  ret void
+}
+
+define internal void @place(ptr %frame, ptr %arguments, ptr %places, i64 %count, i64 %turn) {
+entry:
+  %is.first = icmp eq i64 %turn, 0
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %put ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %done
+look:
+  %next = add i64 %i, 1
+  %place = getelementptr [6 x i64], ptr %places, i64 %i
+  %first.at = getelementptr i64, ptr %place, i64 1
+  %base.at = getelementptr i64, ptr %place, i64 2
+  %step.at = getelementptr i64, ptr %place, i64 3
+  %shift.at = getelementptr i64, ptr %place, i64 4
+  %mask.at = getelementptr i64, ptr %place, i64 5
+  %word = load i64, ptr %place
+  %first = load i64, ptr %first.at
+  %has.first = icmp sge i64 %first, 0
+  %take.first = and i1 %is.first, %has.first
+  br i1 %take.first, label %begin, label %later
+begin:
+  %first.argument = getelementptr i64, ptr %arguments, i64 %first
+  %start = load i64, ptr %first.argument
+  br label %put
+later:
+  %base = load i64, ptr %base.at
+  %step = load i64, ptr %step.at
+  %shift = load i64, ptr %shift.at
+  %mask = load i64, ptr %mask.at
+  %base.argument = getelementptr i64, ptr %arguments, i64 %base
+  %from = load i64, ptr %base.argument
+  %shifted = add i64 %turn, %shift
+  %masked = and i64 %shifted, %mask
+  %distance = mul i64 %masked, %step
+  %there = add i64 %from, %distance
+  br label %put
+put:
+  %address = phi i64 [ %start, %begin ], [ %there, %later ]
+  %word.at = getelementptr i64, ptr %frame, i64 %word
+  store i64 %address, ptr %word.at
+  br label %test
+done:
+  ret void
+}
+
+define internal i64 @run_body(ptr %instructions, i64 %first, i64 %count, ptr %status) {
+entry:
+  br label %test
+test:
+  %i = phi i64 [ %first, %entry ], [ %next, %after ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %run, label %done
+run:
+  %next = add i64 %i, 1
+  %instruction = getelementptr [3 x ptr], ptr %instructions, i64 %i
+  %arguments.at = getelementptr ptr, ptr %instruction, i64 1
+  %library.at = getelementptr ptr, ptr %instruction, i64 2
+  %arguments = load ptr, ptr %arguments.at
+  %library = load ptr, ptr %library.at
+  %plain = icmp eq ptr %library, null
+  br i1 %plain, label %kernel, label %primitive
+kernel:
+  %function = load ptr, ptr %instruction
+  call void %function(ptr %arguments)
+  br label %after
+primitive:
+  %code = call i32 @call_library(ptr %library, ptr %arguments)
+  %ok = icmp eq i32 %code, 0
+  br i1 %ok, label %after, label %failed
+failed:
+  store i64 -1, ptr %status
+  br label %after
+after:
+  %word = load i64, ptr %status
+  %right = icmp eq i64 %word, 0
+  br i1 %right, label %test, label %done
+done:
+  %end = phi i64 [ %i, %test ], [ %next, %after ]
+  %ran = sub i64 %end, %first
+  ret i64 %ran
+}
+
+define void @mg_loop(ptr %arguments) {
+entry:
+  %record = load ptr, ptr %arguments
+  %arena.at = getelementptr i64, ptr %arguments, i64 1
+  %slots.at = getelementptr i64, ptr %arguments, i64 2
+  %status.at = getelementptr ptr, ptr %arguments, i64 3
+  %arena = load i64, ptr %arena.at
+  %slots = load i64, ptr %slots.at
+  %status = load ptr, ptr %status.at
+  %frame.at = getelementptr ptr, ptr %record, i64 1
+  %program.at = getelementptr ptr, ptr %record, i64 2
+  %places.at = getelementptr ptr, ptr %record, i64 3
+  %place.count.at = getelementptr i64, ptr %record, i64 4
+  %trips = load i64, ptr %record
+  %frame = load ptr, ptr %frame.at
+  %program = load ptr, ptr %program.at
+  %places = load ptr, ptr %places.at
+  %place.count = load i64, ptr %place.count.at
+  %once.at = getelementptr i64, ptr %record, i64 5
+  %once = load i64, ptr %once.at
+  %frame.arena = getelementptr i64, ptr %frame, i64 4
+  %frame.slots = getelementptr i64, ptr %frame, i64 5
+  %frame.status = getelementptr ptr, ptr %frame, i64 6
+  store i64 %arena, ptr %frame.arena
+  store i64 %slots, ptr %frame.slots
+  store ptr %status, ptr %frame.status
+  %patch.count.at = getelementptr i64, ptr %program, i64 1
+  %instructions.at = getelementptr ptr, ptr %program, i64 2
+  %count.at = getelementptr i64, ptr %program, i64 3
+  %patches = load ptr, ptr %program
+  %patch.count = load i64, ptr %patch.count.at
+  %instructions = load ptr, ptr %instructions.at
+  %count = load i64, ptr %count.at
+  br label %test
+test:
+  %turn = phi i64 [ 0, %entry ], [ %next, %after ]
+  %ran = phi i64 [ 0, %entry ], [ %ran.now, %after ]
+  %more = icmp slt i64 %turn, %trips
+  br i1 %more, label %run, label %done
+run:
+  %next = add i64 %turn, 1
+  call void @place(ptr %frame, ptr %arguments, ptr %places, i64 %place.count, i64 %turn)
+  call void @patch(ptr %frame, ptr %patches, i64 %patch.count)
+  %begins = icmp eq i64 %turn, 0
+  %first = select i1 %begins, i64 0, i64 %once
+  %ran.here = call i64 @run_body(ptr %instructions, i64 %first, i64 %count, ptr %status)
+  %ran.now = add i64 %ran, %ran.here
+  br label %after
+after:
+  %word = load i64, ptr %status
+  %right = icmp eq i64 %word, 0
+  br i1 %right, label %test, label %done
+done:
+  %ran.all = phi i64 [ %ran, %test ], [ %ran.now, %after ]
+  %others = sub i64 %ran.all, 1
+  %counted = load i64, ptr @mg_instructions
+  %counted.now = add i64 %counted, %others
+  store i64 %counted.now, ptr @mg_instructions
   ret void
 }
 
@@ -364,7 +513,7 @@ class Program:
         self.keep = keep
         self.failures: list[Failure] = []
         self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
-        self._table = _Table(self, instructions)
+        self._table = Table(self, instructions)
         self.pack_leaves = struct.Struct(f"{leaf_count}q").pack_into
         self._frames = deque(Frame(self) for _ in range(FRAMES))
 
@@ -438,10 +587,18 @@ class Frame:
         return [] if self._times is None else list(self._times)
 
 
-class _Table:
+class Sizes(Protocol):
+    """What the operands of a table must lie within: a program, or a loop of one."""
+
+    leaf_count: int
+    slot_bytes: int
+    arena_bytes: int
+
+
+class Table:
     """The native form of a list of instructions, as the driver reads it."""
 
-    def __init__(self, program: Program, instructions: Sequence[Instruction | Library]) -> None:
+    def __init__(self, program: Sizes, instructions: Sequence[Instruction | Library]) -> None:
         operand_count = sum(len(instruction.operands) for instruction in instructions)
         self._arguments = array("q", bytes(WORD * operand_count))
         self._patches = array("q")
@@ -483,7 +640,7 @@ class _Table:
         self._records += (memories, record)
         return record.buffer_info()[0]
 
-    def _bind(self, program: Program, operands: tuple[Operand, ...], position: int) -> None:
+    def _bind(self, program: Sizes, operands: tuple[Operand, ...], position: int) -> None:
         """Write fixed addresses now; list what the driver must patch at each launch."""
         for index, operand in enumerate(operands, position):
             if isinstance(operand, Address):
@@ -496,7 +653,7 @@ class _Table:
         return self._arguments.buffer_info()[0] + WORD * index
 
 
-def _frame_word(program: Program, operand: Leaf | Arena | Slots | Status) -> tuple[int, int]:
+def _frame_word(program: Sizes, operand: Leaf | Arena | Slots | Status) -> tuple[int, int]:
     """Which word of the frame an operand starts from, and how many bytes to add to it."""
     match operand:
         case Leaf(index, offset):

@@ -175,8 +175,8 @@ def test_dropout_between_layers():
         nn.GRU(3, 8, dropout=0.5)
 
 
-def test_a_turn_is_one_operator():
-    """Between the views of its gates and of its place in the result."""
+def test_a_layer_is_one_loop():
+    """What is recorded does not depend on the number of turns."""
     layer = nn.LSTM(3, 4)
 
     def recorded(steps):
@@ -188,7 +188,7 @@ def test_a_turn_is_one_operator():
         del output
         return count
 
-    assert recorded(12) - recorded(6) == 3 * 6
+    assert recorded(12) == recorded(6) < 15
 
 
 def test_copies_and_pickles():

@@ -19,7 +19,7 @@ from ...compiler.facts import Facts, facts_of
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome, notes_at
-from ...compiler.plan import HostStep, KernelStep, Plan, Step, shape_at
+from ...compiler.plan import HostStep, KernelStep, Plan, each_kernel, flat, shape_at
 from ...config import config
 from ...ir import dtypes
 from ...ir.extent import Extent, Values
@@ -33,6 +33,7 @@ from . import library
 from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
+LOOPS = True  # programs have loops; elsewhere they are unrolled
 on_synchronize(EXECUTOR.synchronize)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
@@ -69,7 +70,7 @@ class CpuExecutable:
         native_program.program.facts = partial(
             facts_of_parts, native_program.parts, facts or (lambda: known)
         )
-        on_host = any(isinstance(step, HostStep) for step in image.plan.steps)
+        on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
@@ -160,7 +161,7 @@ class CpuExecutable:
 
 def build(made: Compilation) -> Any:
     """Compile the kernels and make the native program; for many sizes, `bind` makes it."""
-    kernels = {low.kernel.name: low.kernel for low in made.lowered.values()}
+    kernels = {name: low.kernel for name, low in made.kernels.items()}
     code, sizes = compile_kernels(kernels)
     if made.decisions is not None:
         return Instances(made, code, sizes).bind
@@ -181,19 +182,18 @@ def build(made: Compilation) -> Any:
 
 def _with_status(plan: Plan) -> Plan:
     """The plan for kernels that compare bounds: their last argument is the status word."""
-    steps: list[Step] = []
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            step = replace(step, arguments=(*step.arguments, ("status", 0, 0)))
-        steps.append(step)
-    return replace(plan, steps=steps)
+
+    def told(step: KernelStep) -> KernelStep:
+        return replace(step, arguments=(*step.arguments, ("status", 0, 0)))
+
+    return replace(plan, steps=each_kernel(plan.steps, told))
 
 
 def restore(image: Image) -> CpuExecutable:
     """The program of an image, whether it was just compiled or kept on disk."""
     prepare_runtime()
     module = native.load_object(*image.code)
-    steps = image.plan.steps
+    steps = flat(image.plan.steps)
     addresses = {s.name: module.address(s.name) for s in steps if isinstance(s, KernelStep)}
     program = NativeProgram(image.plan, addresses, module)
     counters = statistics.counters
@@ -213,8 +213,7 @@ class Instances:
         self._sizes = sizes
         self._bounds = config.bounds_checks
         self._module = native.load_object(*code)
-        names = [low.kernel.name for low in made.lowered.values()]
-        self._addresses = {name: self._module.address(name) for name in names}
+        self._addresses = {name: self._module.address(name) for name in made.kernels}
 
     def bind(self, values: Values) -> CpuExecutable:
         """The program at given sizes: addresses and primitives, without any compilation."""
@@ -223,7 +222,7 @@ class Instances:
         with self._lock:
             plan = made.planner.addressed(values)
         plan = _with_status(plan) if self._bounds else plan
-        plan.steps = [self._sized(step, values) for step in plan.steps]
+        plan.steps = each_kernel(plan.steps, lambda step: self._sized(step, values))
         plan.numbers = tuple(made.decisions.slots(values))
         plan.slots += len(plan.numbers)
         results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
@@ -236,9 +235,7 @@ class Instances:
         planner = made.planner
         return CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
 
-    def _sized(self, step: Step, values: Values) -> Step:
-        if not isinstance(step, KernelStep):
-            return step
+    def _sized(self, step: KernelStep, values: Values) -> KernelStep:
         sizes = self._sizes.get(step.name, ())
         return replace(step, sizes=tuple([size.at(values) for size in sizes]))
 

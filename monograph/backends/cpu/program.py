@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from ...compiler.facts import Facts
-from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import (
+    CheckStep,
+    HostStep,
+    KernelStep,
+    LibraryStep,
+    LoopStep,
+    Place,
+    Plan,
+    Ref,
+    Step,
+)
 from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp, status
@@ -30,11 +40,15 @@ from ...runtime.program import (
     Status,
     check,
 )
+from ...runtime.turns import AnyInstruction, TurnPlace, Turns
 from . import library, onednn
 from .host import host_function
 from .onednn import Primitive
 
 pool = Pool()
+Operands = Callable[[Ref], Operand]
+# Of an instruction the number of its step, and the primitive that it runs or a loop's instructions.
+Part = tuple[int, Any]
 
 
 class ArenaMemory:
@@ -60,24 +74,8 @@ class NativeProgram:
     def __init__(self, plan: Plan, addresses: Mapping[str, int], keep: object = None) -> None:
         self.plan = plan
         self._kept: list[Any] = [keep]
-        instructions: list[Instruction | Library] = []
-        self.parts: list[tuple[int, Primitive | None]] = []  # step of each instruction
-        for number, step in enumerate(plan.steps):
-            if isinstance(step, KernelStep):
-                operands = tuple(self._operand(r) for r in step.arguments)
-                if step.sizes:
-                    table = array("q", step.sizes)
-                    self._kept.append(table)
-                    operands += (Address(table.buffer_info()[0]),)
-                instructions.append(Instruction(addresses[step.name], operands, step.name))
-            elif isinstance(step, CheckStep):
-                instructions.append(check(self._operand(step.value), step.check))
-            elif isinstance(step, HostStep):
-                instructions.append(self._host(step))
-            else:
-                instructions += self._library(step, number)
-                continue
-            self.parts.append((number, None))
+        self._addresses = addresses
+        instructions, self.parts = self._instructions(plan.steps, plan.leaves)
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
@@ -88,22 +86,57 @@ class NativeProgram:
             int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype in self.metas
         ]
 
-    def _operand(self, ref: Ref) -> Operand:
-        kind, number, offset = ref
-        if kind == "arena":
-            return Arena(number)
-        if kind == "slot":
-            return Slots(8 * number)
-        if kind == "status":
-            return Status()
-        return Leaf(number if kind == "leaf" else self.plan.leaves + number, offset)
+    def _instructions(
+        self, steps: Sequence[Step], leaves: int
+    ) -> tuple[list[AnyInstruction], list[Part]]:
+        """The instructions of some steps; results are numbered behind that many leaves."""
+        made: list[AnyInstruction] = []
+        parts: list[Part] = []
 
-    def _host(self, step: HostStep) -> Instruction:
+        def operand(ref: Ref) -> Operand:
+            return _operand(ref, leaves)
+
+        for number, step in enumerate(steps):
+            inside: tuple[Part, ...] | None = None
+            if isinstance(step, KernelStep):
+                operands = tuple(map(operand, step.arguments))
+                if step.sizes:
+                    table = array("q", step.sizes)
+                    self._kept.append(table)
+                    operands += (Address(table.buffer_info()[0]),)
+                made.append(Instruction(self._addresses[step.name], operands, step.name))
+            elif isinstance(step, CheckStep):
+                made.append(check(operand(step.value), step.check))
+            elif isinstance(step, HostStep):
+                made.append(self._host(step, operand))
+            elif isinstance(step, LoopStep):
+                instruction, inside = self._loop(step, operand)
+                made.append(instruction)
+            else:
+                calls, primitives = self._library(step, operand)
+                made += calls
+                parts += [(number, primitive) for primitive in primitives]
+                continue
+            parts.append((number, inside))
+        return made, parts
+
+    def _loop(self, step: LoopStep, operand: Operands) -> tuple[Instruction, tuple[Part, ...]]:
+        inside, parts = self._instructions(step.body, len(step.leaves))
+        once = sum(number < step.once for number, _ in parts)
+        places = [_turn_place(place, operand) for place in (*step.leaves, *step.results)]
+        slots = 8 * max(self.plan.slots, 1)
+        turns = Turns(step.trips, inside, once, places, step.arena_bytes, slots)
+        self._kept.append(turns)
+        return turns.instruction(Arena(step.arena)), tuple(parts)
+
+    def _host(self, step: HostStep, operand: Operands) -> Instruction:
         function = host_function(step)
         self._kept.append(function)
-        return function.instruction([self._operand(ref) for ref in step.arguments])
+        return function.instruction([operand(ref) for ref in step.arguments])
 
-    def _library(self, step: LibraryStep, number: int) -> list[Library]:
+    def _library(
+        self, step: LibraryStep, operand: Operands
+    ) -> tuple[list[Library], list[Primitive]]:
         bound = library.prepare(step.kind, step.operands, step.options)
         if bound is None or library.workspace(bound) != step.workspace:
             raise RuntimeError(f"oneDNN no longer offers {step.kind} {step.operands}")
@@ -111,14 +144,13 @@ class NativeProgram:
         made = []
         for part in bound:
             self._kept.append(part.primitive)
-            self.parts.append((number, part.primitive))
-            operands = tuple(self._operand(step.arguments[name]) for name in part.buffers)
+            operands = tuple(operand(step.arguments[name]) for name in part.buffers)
             p = part.primitive
             made.append(
                 Library(functions, p.handle, p.stream, p.memories, p.exec_args_address,
                         len(p.argument_ids), operands, f"{step.kind} {p.implementation}")
             )  # fmt: skip
-        return made
+        return made, [part.primitive for part in bound]
 
     def launch(
         self, leaves: Sequence[int], slots: Sequence[Any], results: Sequence[int], keep: object
@@ -136,15 +168,38 @@ class NativeProgram:
         return EXECUTOR.submit(frame, keep)
 
 
-def facts_of_parts(
-    parts: Sequence[tuple[int, Primitive | None]], facts: Callable[[], Sequence[Facts]]
-) -> list[Facts]:
+def _operand(ref: Ref, leaves: int) -> Operand:
+    kind, number, offset = ref
+    if kind == "arena":
+        return Arena(number)
+    if kind == "slot":
+        return Slots(8 * number)
+    if kind == "status":
+        return Status()
+    return Leaf(number if kind == "leaf" else leaves + number, offset)
+
+
+def _turn_place(place: Place, operand: Operands) -> TurnPlace:
+    first, base, step, shift, mask = place
+    start = None if first is None else operand(first)
+    return TurnPlace(start, operand(base), step, shift, mask)
+
+
+def facts_of_parts(parts: Sequence[Part], facts: Callable[[], Sequence[Facts]]) -> list[Facts]:
     """What is known of each instruction, from what is known of each step."""
-    known = facts()
-    return [
-        known[number] if primitive is None else _of_primitive(known[number], primitive)
-        for number, primitive in parts
-    ]
+    return _of_parts(parts, facts())
+
+
+def _of_parts(parts: Sequence[Part], known: Sequence[Facts]) -> list[Facts]:
+    made = []
+    for number, what in parts:
+        fact = known[number]
+        if isinstance(what, tuple):
+            fact = replace(fact, inside=tuple(_of_parts(what, fact.inside)))
+        elif what is not None:
+            fact = _of_primitive(fact, what)
+        made.append(fact)
+    return made
 
 
 def _of_primitive(known: Facts, primitive: Primitive) -> Facts:

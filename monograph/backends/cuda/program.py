@@ -13,7 +13,7 @@ from typing import Any
 
 from ...codegen.kernel import Kernel
 from ...codegen.triton import TritonKernel, Tuning, emit
-from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, Plan, Ref
+from ...compiler.plan import CheckStep, HostStep, KernelStep, LibraryStep, LoopStep, Plan, Ref
 
 _ALIGNMENT = 256
 
@@ -62,7 +62,7 @@ def make_calls(made: Any, tuning: Tuning | None = None) -> CallList:
         if isinstance(step, LibraryStep):
             calls.append(step)
             continue
-        assert not isinstance(step, CheckStep), "the backend asked for no checks"
+        assert not isinstance(step, (CheckStep, LoopStep)), "the backend asked for none"
         if isinstance(step, HostStep):
             name = step.label.removeprefix("host ")
             raise NotImplementedError(
