@@ -89,6 +89,13 @@ def _samples():
     yield "qr", (tall,), (False,)
     yield "pinv", (tall, np.tile([0.0, 1e-9], (4, 1))), (False,)
     yield "lstsq", (tall, r.normal(size=(4, 3, 1))), (1e-9,)
+    yield "eig", (a,), ()
+    yield "eigvals", (a,), ()
+    yield "qr_raw", (tall,), ()
+    yield "ldl_factor", (good,), (False,)
+    yield "fft", (rows + 1j,), (1, False, "backward")
+    yield "rfft", (rows,), (1, "ortho")
+    yield "irfft", (rows + 1j,), (1, 6, "backward")
 
 
 SAMPLES = {name: (operands, options) for name, operands, options in _samples()}
