@@ -16,11 +16,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
-from . import errors, launches, statistics
+from . import errors, launches, statistics, tapes
 from .compiler import recording as rec_form
 from .config import config
 from .geometry import kinds_of
@@ -67,10 +67,27 @@ class Record:
         self.hooks: Any = None  # of the user's, on its node in the graph
         self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
 
+    def copy(self) -> Record:
+        """The same call, with a list of inputs of its own."""
+        made = Record(self.signature, list(self.inputs), self.stop)
+        made.code, made.offset = self.code, self.offset
+        made.walk, made.hooks = self.walk, self.hooks
+        return made
+
     @property
     def line(self) -> str:
         """The user's file and line."""
         return launches.line_of(self.code, self.offset)
+
+
+class Freed(Record):
+    """In place of a record that a backward pass has gone over: what it kept is free to go."""
+
+    __slots__ = ()
+
+    def __init__(self, spent: Record) -> None:
+        super().__init__(spent.signature, [], False)
+        self.code, self.offset, self.walk = spent.code, spent.offset, spent.walk
 
 
 class _Argument:
@@ -103,6 +120,9 @@ class Recorder:
         self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside
         self.own: dict[int, Value] = {}  # values that the function made from data
         self.mapping: Any = None  # what vmap maps over, while it traces a function
+        self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
+        self.spent: list[Value] = []  # results whose history backward passes have freed
+        self.passing = 0  # while positive, a backward pass is under way
         self.epoch = 0
         self.flushes: list[str] = []
         self.owner = status.current()
@@ -703,6 +723,7 @@ def flush(reason: str) -> None:
         raise
     results = recorder.results
     replaced: list[tuple[Value, Value]] = []  # results, and what their storages held
+    taped: list[Value] = []
     outcome: Any
     for position, outcome in zip(executable.outputs, outcomes, strict=True):
         value = results[position]
@@ -715,11 +736,15 @@ def flush(reason: str) -> None:
             value.data, value.block, value.address = outcome
         value.ready = True
         # A known result no longer needs its history, unless a derivative may.
-        value.record = value.tape
+        value.record = tape = value.tape
+        if tape is not None:
+            taped.append(value)
         before = value.replaces
         if before is not None:
             replaced.append((value, before))
             value.replaces = None
+    if taped or recorder.spent:
+        _close_tapes(recorder, taped)
     if recorder.capture is not None:
         recorder.capture(recorder, executable, reason)
     owner = recorder.owner
@@ -764,6 +789,7 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
     """Results that a storage still holds, and which of them overwrite which leaf."""
     wanted: list[int] = []
     writes: list[tuple[int, int]] = []
+    taped: list[Value] = []  # results that a backward pass may follow
     epoch = recorder.epoch
     shared = recorder.shared
     for value in recorder.results:
@@ -776,12 +802,43 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
         wanted.append(value.position)
         old = value.replaces
         if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
+            if value.tape is not None:
+                taped.append(value)
             continue
         if shared and id(old) in shared:
             continue  # a part of the old contents is read: where, no plan knows
         if value.tape is None or old.exposed:  # else a derivative of the new may need the old
             writes.append((value.position, -old.position - 1))
+    if recorder.open:
+        recorder.open = tapes.still_open(recorder.open)
+    if writes and (taped or recorder.open):
+        taped += [root for each in recorder.open if (root := each()) is not None]
+        known = {id(recorder.results[position]) for position in wanted}
+        writes = tapes.spare(recorder.leaves, writes, taped, known, _read_by_derivative)
     return tuple(wanted), tuple(writes)
+
+
+def _close_tapes(recorder: Recorder, results: list[Value]) -> None:
+    """Let go of what backward passes have freed, and note results that none has gone over."""
+    for value in results:
+        if value.tape.walk:
+            recorder.spent.append(value)
+        else:
+            recorder.open.append(ref(value))
+    if recorder.spent and not recorder.passing:
+        for value in recorder.spent:
+            _release(value)
+        recorder.spent = []
+
+
+_release: Callable[[Value], None] = lambda value: None  # noqa: E731
+_read_by_derivative: Callable[[Any], Sequence[int]] = lambda record: ()  # noqa: E731
+
+
+def register_tapes(release: Callable[[Value], None], reads: Callable[[Any], Sequence[int]]) -> None:
+    """How autograd lets go of what a pass has freed, and which inputs a derivative reads."""
+    global _release, _read_by_derivative
+    _release, _read_by_derivative = release, reads
 
 
 def read(storage: Storage) -> np.ndarray:

@@ -27,7 +27,7 @@ LAYERS = [
     {"codegen", "transform"},
     {"compiler"},
     {"backends"},
-    {"programs", "residuals"},
+    {"programs", "residuals", "tapes"},
     {"launches"},
     {"record"},
 ]

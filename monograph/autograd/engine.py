@@ -218,8 +218,10 @@ def backward(
         record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     recorder = record.recorder()
-    if recorder.known and not retain:
-        record.release_known(recorder)
+    if not retain:
+        recorder.spent += values
+        if recorder.known:
+            record.release_known(recorder)
     held = recorder.hold
     for leaf, part in zip(leaves, parts, strict=True):
         tensor = leaf.leaf() if leaf.leaf is not None else None

@@ -17,7 +17,7 @@ from ..compiler.recording import BACKWARD, placeholders
 from ..ir import build
 from ..ir.node import Buffer, Map, Node, Random, Slot, interning
 from ..ir.operator import Rule, noting
-from ..record import Record, Signature, register_refusal
+from ..record import Freed, Record, Signature, register_refusal, register_tapes
 from ..storage import InferenceStorage, Meta, Value, concrete
 from ..transform.derivative import vjp
 from .graph import backward_name
@@ -227,8 +227,54 @@ def check_unwritten(value: Value) -> None:
 def check_freed(tapes: Iterable[Any]) -> None:
     """Raise if a pass has freed what one of these, visited again, needs."""
     for tape in tapes:
-        if tape.__class__ is Record and saves(tape.signature, needs_of(tape)).anything:
+        if tape.__class__ is Freed or (
+            tape.__class__ is Record and saves(tape.signature, needs_of(tape)).anything
+        ):
             raise errors.GradientError(FREED)
+
+
+def release(value: Value) -> None:
+    """Let go of the history of a value that a backward pass has gone over.
+
+    Steps that keep nothing can be gone over again, as in PyTorch. They are copied, and the history
+    ends behind them: what else uses the values in between still finds theirs.
+    """
+    if value.tape.__class__ is not Record or not value.tape.walk:
+        return
+    made: dict[int, Record] = {}
+    unfinished: list[tuple[Record, Record]] = []
+
+    def spent(tape: Record) -> Record:
+        found = made.get(id(tape))
+        if found is None:
+            if saves(tape.signature, needs_of(tape)).anything:
+                found = made[id(tape)] = Freed(tape)
+            else:
+                found = made[id(tape)] = tape.copy()
+                unfinished.append((tape, found))
+        return found
+
+    value.tape = spent(value.tape)
+    if value.ready:
+        value.record = None
+    while unfinished:
+        tape, copy = unfinished.pop()
+        for n, v in enumerate(tape.inputs):
+            if v.__class__ is Value and v.tape.__class__ is Record and v.tape.walk:
+                copy.inputs[n] = end = Value(v.meta, None, v.index)
+                end.requires_grad, end.tape = True, spent(v.tape)
+
+
+def inputs_read(tape: Any) -> Sequence[int]:
+    """Which inputs a derivative may read, or its result be computed from, which it reads."""
+    if tape.__class__ is Record and tape.signature.operator is not BACKWARD:
+        found = reads(tape.signature, needs_of(tape))
+        if not found.outputs:
+            return found.inputs
+    return [n for n, v in enumerate(tape.inputs) if v.__class__ is Value]
+
+
+register_tapes(release, inputs_read)
 
 
 FREED = (

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import errors, record
 from ..compiler.recording import BACKWARD
-from ..record import Record
+from ..record import Freed, Record
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
@@ -34,8 +34,11 @@ class Survey:
         needed: set[int] = set()  # ids of tapes to differentiate
         goals: set[int] = set()  # ids of values that a gradient is needed for
         tapes: dict[int, Any] = {}
+        met = {id(v) for v in values}
         for value in values:  # inputs come before results
             tape = value.tape
+            if tape.__class__ is Freed and (chosen is None or not chosen <= met):
+                raise errors.GradientError(saved.FREED)
             if tape is None:
                 if chosen is None or id(value) in chosen:
                     goals.add(id(value))
@@ -370,16 +373,19 @@ def _sweep(
     made = Pass(survey, captured, create)
     recorder = record.recorder()
     before, recorder.grad = recorder.grad, create
+    recorder.passing += 1
     try:
         records = [tape for tape, _ in survey.steps() if tape.__class__ is Record]
         _restore(records, survey.results)  # in one go: a segment would enter the next one's as data
         made.run(roots, cotangents)
     finally:
         recorder.grad = before
+        recorder.passing -= 1
         if not retain:
             for tape, _ in survey.steps():
                 if isinstance(tape, PythonNode):
                     tape.release()
+            recorder.spent += roots
             record.release_known(recorder)
     return made
 

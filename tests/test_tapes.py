@@ -1,0 +1,233 @@
+"""Tapes across flushes: what derivatives need is spared, and what was freed is let go."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import monograph as mg
+from monograph.config import config
+from tests.autograd.both import agree, leaf
+
+ROWS = [[1.0, 2.0], [3.0, 4.0]]
+
+
+def plain(library, values):
+    return leaf(library, values).detach()
+
+
+def over_indices(m, w):
+    where = m.tensor([0, 1])
+    loss = (w * plain(m, ROWS)[where]).sum()
+    loss.item()
+    where.mul_(0)
+    return loss, where
+
+
+def over_a_factor(m, w):
+    x = plain(m, [1.0, 2.0])
+    loss = (w * (x * 2)).sum()
+    loss.item()
+    x.add_(1)
+    return loss, x
+
+
+def over_two(m, w):
+    x = plain(m, [1.0, 2.0])
+    y = x * 2
+    loss = (w * y.exp()).sum()
+    loss.item()
+    x.mul_(0)
+    x.tolist()
+    y.mul_(0)
+    return loss, y
+
+
+def over_rows(m, w):
+    rows, loss = plain(m, np.zeros((3, 2))), 0.0
+    for t in range(3):
+        rows[t] = plain(m, [1.0, t])
+        loss = loss + (w * (rows * 2)).sum()
+        loss.item()
+    return loss, rows
+
+
+def over_classes(m, w):
+    classes = m.tensor([0, 1])
+    loss = (w * m.nn.functional.one_hot(classes, 2)).sum()
+    loss.item()
+    classes.zero_()
+    return loss, classes
+
+
+def over_and_over(m, w):
+    x = plain(m, [1.0, 2.0])
+    loss = (w * (x * 2)).sum()
+    loss.item()
+    with m.no_grad():
+        x.add_(1)
+        x.mul_(2)
+    x.tolist()
+    x.zero_()
+    return loss, x
+
+
+def over_a_factor_at_once(m, w):
+    x = plain(m, [1.0, 2.0])
+    x.sum().item()
+    loss = (w * (x * 2)).sum()
+    x.add_(1)  # in the same flush as the loss
+    return loss, x
+
+
+def over_a_hidden_state(m, w):
+    h, losses = plain(m, [0.5, 1.0]), []
+    for _ in range(3):
+        y = (h.sin() + 1) * w
+        losses.append(y.sum())
+        y.sum().item()
+        h.copy_(y.detach())
+        h.tolist()
+    return sum(losses), h
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+@pytest.mark.parametrize(
+    "write",
+    [
+        over_indices,
+        over_a_factor,
+        over_two,
+        over_rows,
+        over_classes,
+        over_and_over,
+        over_a_factor_at_once,
+        over_a_hidden_state,
+    ],
+)
+def test_writes_spare_what_derivatives_compute_again(write, limit, monkeypatch):
+    """PyTorch has saved what lies between; here it is computed again, from contents of before."""
+    monkeypatch.setattr(config, "tier0_limit", limit)
+
+    def program(library):
+        w = leaf(library, [2.0, 3.0])
+        loss, written = write(library, w)
+        written = written * 1
+        written.tolist()  # computed, before the backward pass
+        loss.backward()
+        return w.grad, written
+
+    agree(program)
+
+
+def test_memory_is_written_over_once_the_tape_is_gone():
+    w, x = mg.ones(1000, requires_grad=True), mg.ones(1000)
+    mg.synchronize()
+    loss = (w * (x * 2)).sum()
+    loss.item()
+    loss.backward()
+    w.grad.sum().item()
+    place = x.data_ptr()
+    x.add_(1)
+    assert x.data_ptr() == place
+    other = (w * (x * 2)).sum()
+    other.item()
+    x.add_(1)
+    assert x.data_ptr() != place  # a pass over `other` may follow
+    place = x.data_ptr()
+    del other
+    x.add_(1)
+    assert x.data_ptr() == place
+
+
+def train(keep):
+    """Steps whose losses are kept; weak references to the batches that they were computed from."""
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.Tanh(), mg.nn.Linear(8, 1))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+    kept, batches = [], []
+    for _ in range(4):
+        x = mg.tensor(np.random.rand(16, 4).astype(np.float32))
+        batches.append(weakref.ref(x._storage.value))
+        keep(model, optimizer, x, kept)
+        del x
+    mg.synchronize()
+    gc.collect()
+    return kept, [batch() for batch in batches]
+
+
+def step(model, optimizer, x, kept):
+    out = model(x)
+    loss = (out * out).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept.append((loss, out))
+
+
+def step_and_read(model, optimizer, x, kept):
+    out = model(x)
+    loss = (out * out).mean()
+    loss.item()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept.append((loss,))
+
+
+def step_and_add(model, optimizer, x, kept):
+    loss = (model(x) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept.append((loss if not kept else kept[-1][0] + loss,))
+
+
+@pytest.mark.parametrize("keep", [step, step_and_read, step_and_add])
+def test_kept_losses_hold_no_tape(keep):
+    kept, batches = train(keep)
+    assert batches[:-1] == [None] * 3  # the last may be pending
+    values = [loss.item() for loss, *_ in kept]
+    assert all(np.isfinite(values)) and len(set(values)) == 4
+    assert all(loss.requires_grad and loss.grad_fn is not None for loss, *_ in kept)
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_a_freed_graph_says_so(read):
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        loss = (x * x).sum()
+        loss.backward()
+        if read:
+            loss.item()
+            x.grad.sum().item()
+        loss.backward()
+
+    agree(program, "Trying to backward through the graph a second time")
+
+
+def test_steps_that_keep_nothing_are_gone_over_again():
+    def program(library):
+        x = leaf(library, [1.0, 2.0])
+        loss = (x + 1).sum()
+        for _ in range(3):
+            loss.backward()
+            loss.item()
+            x.grad.sum().item()
+        return x.grad
+
+    agree(program)
+
+
+def test_a_branch_beside_a_freed_one():
+    def program(library):
+        x, w = leaf(library, [1.0, 2.0]), leaf(library, [3.0, 4.0])
+        y = x.exp()
+        y.sum().backward()
+        x.grad.sum().item()
+        y.sum().item()
+        total = (w * 2 + y).sum()
+        (g,) = library.autograd.grad(total, w)
+        return g
+
+    agree(program)
