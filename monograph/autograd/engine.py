@@ -127,9 +127,15 @@ def record_pass(
     before, recorder.grad = recorder.grad, create
     try:
         # Without create_graph the gradient is a constant for later derivatives.
-        return record.record_call(signature, inputs, needs_grad=True)
+        made = record.record_call(signature, inputs, needs_grad=True)
     finally:
         recorder.grad = before
+    if create:
+        varying = saved.varying(roots, given, wanted)
+        for value, target in zip(made, wanted, strict=True):
+            if id(target) not in varying:
+                value.requires_grad, value.tape = False, None
+    return made
 
 
 # --- arguments ------------------------------------------------------------------------------------

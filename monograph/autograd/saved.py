@@ -24,11 +24,15 @@ from .graph import backward_name
 
 
 class Reads(NamedTuple):
-    """Which inputs and results a derivative reads, and whether it reads anything at all."""
+    """Which inputs and results a derivative reads, and whether it reads anything at all.
+
+    `hidden` says whether that is also something that nobody sees, computed from the inputs.
+    """
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     anything: bool
+    hidden: bool = False
 
 
 Needs = tuple[bool, ...]
@@ -124,7 +128,54 @@ def _stated(signature: Signature, needs: Needs, stated: Mapping[str, tuple[str, 
     outputs: tuple[int, ...] = (0,) if "result" in names else ()
     if "results" in names:
         outputs = tuple(range(len(signature.outputs)))
-    return Reads(tuple(inputs), outputs, bool(names))
+    hidden = names - places.keys() - {"result", "results", "order"}  # an order is of integers
+    return Reads(tuple(inputs), outputs, bool(names), bool(hidden))
+
+
+def varying(
+    roots: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]
+) -> set[int]:
+    """Ids of the values whose gradients are no constants, so that they can be differentiated.
+
+    A gradient depends on something if the one that it comes from does, or if the derivative that
+    takes it further reads what requires gradients itself.
+    """
+    ends = {id(v) for v in wanted}
+    found: set[int] = set()
+    depends = [root for root, g in zip(roots, given, strict=True) if g and g.requires_grad]
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        tape = stack.pop().tape
+        if tape is None or id(tape) in seen:
+            continue
+        seen.add(id(tape))
+        for place, value in enumerate(tape.inputs):
+            if value.__class__ is Value and value.requires_grad:
+                if id(value) not in ends:
+                    stack.append(value)
+                if _reads_smooth(tape, place):
+                    depends.append(value)
+    while depends:
+        value = depends.pop()
+        if id(value) not in found:
+            found.add(id(value))
+            if value.tape is not None and id(value) not in ends:
+                inputs = [v for v in value.tape.inputs if v.__class__ is Value]
+                depends += [v for v in inputs if v.requires_grad]
+    return found
+
+
+def _reads_smooth(tape: Any, place: int) -> bool:
+    """Whether the derivative by one input reads something that requires gradients."""
+    if tape.__class__ is not Record or tape.signature.operator is BACKWARD:
+        return True  # of the user's code, and of what it does not tell, nothing is known
+    if tape.signature.operator.selects and not tape.inputs[place].meta.dtype.is_complex:
+        return False
+    kept = saves(tape.signature, tuple([n == place for n in range(len(tape.inputs))]))
+    return (
+        kept.hidden or bool(kept.outputs) or any(tape.inputs[n].requires_grad for n in kept.inputs)
+    )
 
 
 def refuse_inference(result: Value, inputs: Sequence[Any]) -> None:

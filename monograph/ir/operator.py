@@ -67,6 +67,7 @@ class Operator:
     derivative: Callable[..., Sequence[Node | None]] | None = None
     view: bool = False  # the result shares the first input's storage
     smooth: bool = True  # derivatives pass through it
+    selects: bool = False  # its derivative reads values only to choose by them
     widen: bool = True  # 16-bit floats are computed with in float32, and the results rounded
     # In which order the axes of results lie, for users: "" elementwise results as their operands;
     # "contiguous"; "operand", as the first input; "images", channels last if they come so.

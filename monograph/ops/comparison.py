@@ -188,6 +188,9 @@ def fmax(x: Tensor, other: Tensor) -> Any:
     return _number_first(x, other, f.ge)
 
 
+fmax.operator.selects = True
+
+
 @operator
 def fmin(x: Tensor, other: Tensor) -> Any:
     """The smaller of both; a number rather than NaN.
@@ -197,6 +200,9 @@ def fmin(x: Tensor, other: Tensor) -> Any:
     [1.0, 3.0]
     """
     return _number_first(x, other, f.le)
+
+
+fmin.operator.selects = True
 
 
 def _number_first(x: Any, other: Any, better: Any) -> Any:
@@ -217,6 +223,9 @@ def clamp_min(x: Tensor, min: Tensor | Scalar) -> Any:  # noqa: A002
     return math.clamp.operator.definition(x, min=min)
 
 
+clamp_min.operator.selects = True
+
+
 @operator(inplace=True)
 def clamp_max(x: Tensor, max: Tensor | Scalar) -> Any:  # noqa: A002
     """x, but not more than max.
@@ -227,3 +236,6 @@ def clamp_max(x: Tensor, max: Tensor | Scalar) -> Any:  # noqa: A002
     """
     tensors_only(x=x)
     return math.clamp.operator.definition(x, max=max)
+
+
+clamp_max.operator.selects = True

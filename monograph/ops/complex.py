@@ -130,6 +130,9 @@ def angle(x: Tensor) -> Any:
     return build.select(f.ne(x, x), build.apply("detach", x), turned)
 
 
+angle.operator.selects = True
+
+
 angle.operator.saves = {"x": ("x",)}
 
 
@@ -141,6 +144,9 @@ def sgn(x: Tensor) -> Any:
     if x.dtype is dtypes.bool_:
         return x
     return build.select(f.ne(x, x), build.const(0, x.dtype), f.sign(x))
+
+
+sgn.operator.selects = True
 
 
 sgn.operator.saves = {"x": ("x", "result")}

@@ -25,6 +25,9 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
     return _gathered(x, dim, index, negative=False)
 
 
+gather.operator.selects = True
+
+
 @operator(to=None, method=False, name="gather")
 def gather_from_end(x: Tensor, dim: int, index: Tensor) -> Any:
     """gather, where negative indices count from the end."""

@@ -163,6 +163,8 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
             value = new.reshape(()) if isinstance(new, Tensor) else new
             x._write(math.masked_fill(x, mask, value), fresh=True)
             return
+    if key is False:
+        return  # nothing is written, and so nothing is differentiated
     view, tensors, dims = _split(x, key)
     if isinstance(new, Tensor):
         values = new.to(x.dtype)

@@ -396,11 +396,17 @@ def maximum(x: Tensor, other: Tensor) -> Any:
     return f.maximum(x, other)
 
 
+maximum.operator.selects = True
+
+
 @operator
 def minimum(x: Tensor, other: Tensor) -> Any:
     """The smaller of both; NaN if either is."""
     tensors_only(x=x, other=other)
     return f.minimum(x, other)
+
+
+minimum.operator.selects = True
 
 
 @operator(inplace=True, aliases=("clip",))
@@ -421,6 +427,9 @@ def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -
                 taken = getattr(f, "or")(taken, f.ne(limit, limit))
             result = build.select(taken, limit, result)
     return result
+
+
+clamp.operator.selects = True
 
 
 @operator

@@ -121,6 +121,9 @@ def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | 
     return sum(build.select(f.ne(x, x), 0, x), dim, keepdim, dtype=dtype)
 
 
+nansum.operator.selects = True
+
+
 @operator
 def mean(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
     """The mean over dim.
@@ -153,6 +156,9 @@ def nanmean(
         raise ValueError(f"nanmean needs a floating point or complex dtype, got {x.dtype.name}")
     number = sum(build.cast(f.eq(x, x), x.dtype), dim, keepdim)
     return nansum(x, dim, keepdim, dtype=dtype) / build.apply("detach", number)
+
+
+nanmean.operator.selects = True
 
 
 def squared(x: Any) -> Any:
@@ -216,6 +222,9 @@ def amax(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return build.reduce("max", x, _filled_axes(x, dim), keepdim)
 
 
+amax.operator.selects = True
+
+
 @operator
 def amin(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest element over dim; equal ones share the derivative.
@@ -225,6 +234,9 @@ def amin(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     [1, 3]
     """
     return build.reduce("min", x, _filled_axes(x, dim), keepdim)
+
+
+amin.operator.selects = True
 
 
 def _shared(g: Any, y: Any, x: Any, dim: Any, keepdim: bool) -> tuple[Any]:
@@ -312,11 +324,17 @@ def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     return build.reduce("max", x, axes, keepdim), build.reduce("argmax", x, axes, keepdim)
 
 
+max_with_index.operator.selects = True
+
+
 @operator(to=None, name="min", method=False)
 def min_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
     """(values, indices) of the smallest elements along dim."""
     axes = _filled_axes(x, _one_axis(dim))
     return build.reduce("min", x, axes, keepdim), build.reduce("argmin", x, axes, keepdim)
+
+
+min_with_index.operator.selects = True
 
 
 @function(name="max", method=True)

@@ -228,6 +228,9 @@ def nan_to_num(
     return _finite(x, nan, posinf, neginf) if x.dtype.is_floating_point else x
 
 
+nan_to_num.operator.selects = True
+
+
 def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     largest = float(finfo(x.dtype).max)
     given = [

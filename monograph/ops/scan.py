@@ -150,6 +150,9 @@ def running_extreme(x: Tensor, dim: int, which: str) -> Any:
     return back(take_last(rows, where)), back(where)
 
 
+running_extreme.operator.selects = True
+
+
 running_extreme.operator.saves = {"x": ("x", "order")}
 
 

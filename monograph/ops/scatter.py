@@ -270,6 +270,9 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scal
     return getattr(f, "or")(x, met)
 
 
+index_add.operator.selects = True
+
+
 index_add.operator.saves = {"x": (), "source": ("index", "source")}
 
 

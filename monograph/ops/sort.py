@@ -177,6 +177,9 @@ def middle_of_all(x: Tensor, ignore_nan: bool) -> Any:
     return value
 
 
+middle_of_all.operator.selects = True
+
+
 @middle_of_all.derivative
 def _(g: Any, y: Any, x: Any, ignore_nan: bool) -> Any:
     same = f.eq(x, y)
@@ -239,6 +242,9 @@ def most_frequent(x: Tensor, dim: int, keepdim: bool) -> Any:
     rows, back = to_last(x, dim)
     where = build.expand_dims(build.call("mode_position", rows), [rows.ndim - 1])
     return _chosen(x, rows, back, where, keepdim)
+
+
+most_frequent.operator.selects = True
 
 
 @function(method=True)

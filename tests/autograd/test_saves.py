@@ -297,6 +297,40 @@ def test_writes_raise_as_in_pytorch_for_16_bits(name):
         assert outcome(mg, F, TABLE[name], write, "float16") == expected, write
 
 
+def varies(m, f, call):
+    """Of the gradients by both operands: whether they require gradients themselves."""
+    a, b = (m.tensor(v.tolist(), dtype=m.float64, requires_grad=True) for v in (A, B))
+    made = call(m, f, a, b)
+    results = [t for t in (made if isinstance(made, tuple) else (made,)) if t.requires_grad]
+    if not results:
+        return None
+    total = sum(t.to(m.float64).sum() for t in results)
+    found = m.autograd.grad(total, (a, b), create_graph=True, allow_unused=True)
+    return [None if g is None else (g.requires_grad, g.is_leaf) for g in found]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TABLE)
+def test_gradients_that_are_constants(name):
+    assert varies(mg, F, TABLE[name]) == varies(torch, TF, TABLE[name])
+
+
+def test_constants_along_a_chain():
+    def program(m):
+        x, w = (m.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+        v = m.tensor([1.0, 1.0], requires_grad=True)
+        (a,) = m.autograd.grad((x * 2 + 1).relu().sum(), x, create_graph=True)
+        b, c = m.autograd.grad((x * 2).sum() + (w * w).sum(), (x, w), create_graph=True)
+        (d,) = m.autograd.grad(x * 3, x, v, create_graph=True)
+        (x * 2).sum().backward(create_graph=True)
+        flags = [t.requires_grad for t in (a, b, c, d, x.grad)]
+        return flags, m.autograd.grad(d.sum(), v)[0].tolist()
+
+    with pytest.warns(UserWarning):
+        expected = program(torch)
+    assert program(mg) == expected
+
+
 def test_equal_medians_share_the_derivative():
     for values in ([1.0, 2.0, 2.0, 3.0], [1.0, float("nan"), 2.0], [5.0]):
         ours, theirs = (m.tensor(values, requires_grad=True) for m in (mg, torch))
