@@ -7,6 +7,7 @@ is left is a polynomial in 1 / x (`tools/fit_special.py`). All is computed in fl
 from __future__ import annotations
 
 import math as numbers
+from collections.abc import Callable
 from typing import Any
 
 from ..ir import build
@@ -143,28 +144,6 @@ def _(g: Any, y: Any, x: Any) -> Any:
     return (g * build.select(zero, 0.5, slope),)
 
 
-@operator(to="special", method=False, smooth=False)
-def modified_bessel_i0(x: Tensor) -> Any:
-    """The modified Bessel function of the first kind of order 0.
-
-    >>> import monograph as mg
-    >>> mg.special.modified_bessel_i0(mg.tensor([0.0])).tolist()
-    [1.0]
-    """
-    return i0(x)
-
-
-@operator(to="special", method=False, smooth=False)
-def modified_bessel_i1(x: Tensor) -> Any:
-    """The modified Bessel function of the first kind of order 1.
-
-    >>> import monograph as mg
-    >>> mg.special.modified_bessel_i1(mg.tensor([0.0])).tolist()
-    [0.0]
-    """
-    return i1(x)
-
-
 # --- modified Bessel functions of the second kind -----------------------------------------------
 
 
@@ -185,54 +164,8 @@ def _scaled_k(x: Any, order: int) -> Any:
     return choose((f.eq(x, 0.0), _INF), (x > 0.0, result), otherwise=_NAN)
 
 
-def _k(x: Any, order: int, scaled: bool) -> Any:
-    z = wide(x)
-    result = _scaled_k(z, order)
-    return narrow(result if scaled else result * f.exp(-z), x)
-
-
-@operator(to="special", method=False, smooth=False)
-def modified_bessel_k0(x: Tensor) -> Any:
-    """The modified Bessel function of the second kind of order 0.
-
-    >>> import monograph as mg
-    >>> mg.special.modified_bessel_k0(mg.tensor([0.0])).tolist()
-    [inf]
-    """
-    return _k(x, 0, scaled=False)
-
-
-@operator(to="special", method=False, smooth=False)
-def modified_bessel_k1(x: Tensor) -> Any:
-    """The modified Bessel function of the second kind of order 1.
-
-    >>> import monograph as mg
-    >>> mg.special.modified_bessel_k1(mg.tensor([0.0])).tolist()
-    [inf]
-    """
-    return _k(x, 1, scaled=False)
-
-
-@operator(to="special", method=False, smooth=False)
-def scaled_modified_bessel_k0(x: Tensor) -> Any:
-    """exp(x) · modified_bessel_k0(x).
-
-    >>> import monograph as mg
-    >>> mg.special.scaled_modified_bessel_k0(mg.tensor([0.0])).tolist()
-    [inf]
-    """
-    return _k(x, 0, scaled=True)
-
-
-@operator(to="special", method=False, smooth=False)
-def scaled_modified_bessel_k1(x: Tensor) -> Any:
-    """exp(x) · modified_bessel_k1(x).
-
-    >>> import monograph as mg
-    >>> mg.special.scaled_modified_bessel_k1(mg.tensor([0.0])).tolist()
-    [inf]
-    """
-    return _k(x, 1, scaled=True)
+def _k(z: Any, order: int) -> Any:
+    return _scaled_k(z, order) * f.exp(-z)
 
 
 # --- Bessel functions of the first and second kind ----------------------------------------------
@@ -281,49 +214,47 @@ def _y(x: Any, order: int) -> Any:
     )  # fmt: skip
 
 
-@operator(to="special", method=False, smooth=False)
-def bessel_j0(x: Tensor) -> Any:
-    """The Bessel function of the first kind of order 0.
+def _i(z: Any, order: int) -> Any:
+    return _grown(_scaled_i(z, order), z)
+
+
+# --- those without derivatives, of order 0 and 1 ------------------------------------------------
+
+_FIRST, _SECOND = "function of the first kind", "function of the second kind"
+_FAMILIES: dict[str, tuple[str, Callable[..., Any], tuple[float, float]]] = {
+    "bessel_j": (f"The Bessel {_FIRST}", _j, (1.0, 0.0)),
+    "bessel_y": (f"The Bessel {_SECOND}", _y, (-_INF, -_INF)),
+    "modified_bessel_i": (f"The modified Bessel {_FIRST}", _i, (1.0, 0.0)),
+    "modified_bessel_k": (f"The modified Bessel {_SECOND}", _k, (_INF, _INF)),
+    "scaled_modified_bessel_k": (
+        f"exp(x) times the modified Bessel {_SECOND}", _scaled_k, (_INF, _INF)),
+}  # fmt: skip
+
+
+def _publish(family: str, order: int) -> Any:
+    """Declare the function of one order, with its value at 0 as the example."""
+    words, formula, at_0 = _FAMILIES[family]
+
+    def bessel(x: Tensor) -> Any:
+        return narrow(formula(wide(x), order), x)
+
+    bessel.__name__ = f"{family}{order}"
+    bessel.__doc__ = f"""{words} of order {order}.
 
     >>> import monograph as mg
-    >>> mg.special.bessel_j0(mg.tensor([0.0])).tolist()
-    [1.0]
+    >>> mg.special.{family}{order}(mg.tensor([0.0])).tolist()
+    [{at_0[order]}]
     """
-    return narrow(_j(wide(x), 0), x)
+    return operator(bessel, to="special", method=False, smooth=False)
 
 
-@operator(to="special", method=False, smooth=False)
-def bessel_j1(x: Tensor) -> Any:
-    """The Bessel function of the first kind of order 1.
-
-    >>> import monograph as mg
-    >>> mg.special.bessel_j1(mg.tensor([0.0])).tolist()
-    [0.0]
-    """
-    return narrow(_j(wide(x), 1), x)
-
-
-@operator(to="special", method=False, smooth=False)
-def bessel_y0(x: Tensor) -> Any:
-    """The Bessel function of the second kind of order 0.
-
-    >>> import monograph as mg
-    >>> mg.special.bessel_y0(mg.tensor([0.0])).tolist()
-    [-inf]
-    """
-    return narrow(_y(wide(x), 0), x)
-
-
-@operator(to="special", method=False, smooth=False)
-def bessel_y1(x: Tensor) -> Any:
-    """The Bessel function of the second kind of order 1.
-
-    >>> import monograph as mg
-    >>> mg.special.bessel_y1(mg.tensor([0.0])).tolist()
-    [-inf]
-    """
-    return narrow(_y(wide(x), 1), x)
-
+bessel_j0, bessel_j1 = (_publish("bessel_j", order) for order in (0, 1))
+bessel_y0, bessel_y1 = (_publish("bessel_y", order) for order in (0, 1))
+modified_bessel_i0, modified_bessel_i1 = (_publish("modified_bessel_i", order) for order in (0, 1))
+modified_bessel_k0, modified_bessel_k1 = (_publish("modified_bessel_k", order) for order in (0, 1))
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = (
+    _publish("scaled_modified_bessel_k", order) for order in (0, 1)
+)
 
 _SPHERICAL = [(-1) ** k / numbers.factorial(2 * k + 1) for k in range(8)]
 

@@ -142,95 +142,55 @@ def _convolve_transposed(
     return restored(_with_bias(out, bias))
 
 
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Convolution of x [N, C, L] with weight [O, C / groups, K].
+# --- for each number of spatial axes ------------------------------------------------------------
+
+_AXES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
+
+
+def _publish(rank: int) -> Any:
+    """Declare conv1d, conv2d or conv3d."""
+    axes, kernel = _AXES[rank]
+
+    def conv(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1,
+    ) -> Any:  # fmt: skip
+        return _convolve(rank, x, weight, bias, stride, padding, dilation, groups)
+
+    conv.__name__ = name = f"conv{rank}d"
+    conv.__doc__ = f"""Convolution of x [N, C, {axes}] with weight [O, C / groups, {kernel}].
 
     >>> import monograph as mg
-    >>> mg.conv1d(mg.ones(1, 1, 4), mg.ones(1, 1, 3), padding=1).tolist()
-    [[[2.0, 3.0, 3.0, 2.0]]]
+    >>> mg.{name}(mg.ones(1, 2, *[4] * {rank}), mg.ones(3, 2, *[2] * {rank}), stride=2).shape
+    Size({[1, 3] + [2] * rank})
     """
-    return _convolve(1, x, weight, bias, stride, padding, dilation, groups)
+    return operator(conv, to=("", "nn.functional"), method=False, widen=False)
 
 
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Convolution of x [N, C, H, W] with weight [O, C / groups, KH, KW].
+def _publish_transposed(rank: int) -> Any:
+    """Declare conv_transpose1d, conv_transpose2d or conv_transpose3d."""
+    axes, kernel = _AXES[rank]
+
+    def conv_transpose(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        return _convolve_transposed(
+            rank, x, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    conv_transpose.__name__ = name = f"conv_transpose{rank}d"
+    conv_transpose.__doc__ = f"""The transpose of conv{rank}d: x [N, C, {axes}], weight [C, O / groups, {kernel}].
 
     >>> import monograph as mg
-    >>> mg.conv2d(mg.ones(1, 1, 2, 3), mg.ones(1, 1, 2, 2)).tolist()
-    [[[[4.0, 4.0]]]]
-    """
-    return _convolve(2, x, weight, bias, stride, padding, dilation, groups)
+    >>> mg.{name}(mg.ones(1, 1, *[4] * {rank}), mg.ones(1, 2, *[2] * {rank}), stride=2).shape
+    Size({[1, 2] + [8] * rank})
+    """  # noqa: E501
+    return operator(conv_transpose, to=("", "nn.functional"), method=False, widen=False)
 
 
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Convolution of x [N, C, D, H, W] with weight [O, C / groups, KD, KH, KW].
-
-    >>> import monograph as mg
-    >>> mg.conv3d(mg.ones(1, 2, 4, 4, 4), mg.ones(3, 2, 2, 2, 2), stride=2).shape
-    Size([1, 3, 2, 2, 2])
-    """
-    return _convolve(3, x, weight, bias, stride, padding, dilation, groups)
-
-
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv_transpose1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of conv1d: x [N, C, L], weight [C, O / groups, K].
-
-    >>> import monograph as mg
-    >>> mg.conv_transpose1d(mg.ones(1, 1, 2), mg.ones(1, 1, 3)).tolist()
-    [[[1.0, 2.0, 2.0, 1.0]]]
-    """
-    return _convolve_transposed(
-        1, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv_transpose2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of conv2d: x [N, C, H, W], weight [C, O / groups, KH, KW].
-
-    >>> import monograph as mg
-    >>> mg.conv_transpose2d(mg.ones(1, 1, 4, 4), mg.ones(1, 2, 2, 2), stride=2).shape
-    Size([1, 2, 8, 8])
-    """
-    return _convolve_transposed(
-        2, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@operator(to=("", "nn.functional"), method=False, widen=False)
-def conv_transpose3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of conv3d: x [N, C, D, H, W], weight [C, O / groups, KD, KH, KW].
-
-    >>> import monograph as mg
-    >>> mg.conv_transpose3d(mg.ones(1, 1, 2, 2, 2), mg.ones(1, 1, 3, 3, 3)).shape
-    Size([1, 1, 4, 4, 4])
-    """
-    return _convolve_transposed(
-        3, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
+conv1d, conv2d, conv3d = map(_publish, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_publish_transposed, (1, 2, 3))
 
 for _made in (conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d):
     _made.operator.saves = {"*": ("x", "weight")}

@@ -69,112 +69,51 @@ def _fourth(x: Any, n: Any) -> Any:
     return build.select(one, n * 2.0 + 1.0, sine(n + 0.5) / build.select(one, 1.0, sine(0.5)))
 
 
-def _chebyshev(x: Any, n: Any, right: Callable[..., Any], left: Callable[..., Any]) -> Any:
-    """`right` of |x|; where x is negative, `left` of |x| times (-1)**n."""
-    z, degree, dtype = _operands(x, n)
+def _chebyshev(z: Any, degree: Any, right: Callable[..., Any], left: Callable[..., Any]) -> Any:
+    """`right` of |z|; where z is negative, `left` of |z| times (-1)**degree."""
     odd = f.ne(f.remainder(degree, 2.0), 0.0)
     mirrored = left(z, degree)
     mirrored = build.select(odd, -mirrored, mirrored)
     result = build.select(z < 0.0, mirrored, right(z, degree))
-    result = choose((degree < 0.0, 0.0), (f.eq(degree, 0.0), 1.0), otherwise=result)
-    return build.cast(result, dtype)
+    return choose((degree < 0.0, 0.0), (f.eq(degree, 0.0), 1.0), otherwise=result)
 
 
-_KINDS = {"t": (_first, _first), "u": (_second, _second), "v": (_third, _fourth),
-          "w": (_fourth, _third)}  # fmt: skip
+# By PyTorch's letter: which kind it is, its formulas for positive and negative x, and its value for
+# degree 2 at 1.
+_KINDS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any], float]] = {
+    "t": ("first", _first, _first, 1.0),
+    "u": ("second", _second, _second, 3.0),
+    "v": ("third", _third, _fourth, 1.0),
+    "w": ("fourth", _fourth, _third, 5.0),
+}
 
 
-@operator(to="special", method=False, smooth=False)
-def chebyshev_polynomial_t(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the first kind, cos(n acos(x)).
+def _publish_chebyshev(letter: str, shifted: bool) -> Any:
+    """Declare the polynomial of one kind: of x, or of 2 x - 1."""
+    kind, right, left, at_1 = _KINDS[letter]
+    name = f"{'shifted_' if shifted else ''}chebyshev_polynomial_{letter}"
 
-    >>> import monograph as mg
-    >>> mg.special.chebyshev_polynomial_t(mg.tensor([2.0]), 2).tolist()
-    [7.0]
-    """
-    return _chebyshev(x, n, *_KINDS["t"])
+    def polynomial(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
+        z, degree, dtype = _operands(x, n)
+        return build.cast(_chebyshev(z * 2.0 - 1.0 if shifted else z, degree, right, left), dtype)
 
-
-@operator(to="special", method=False, smooth=False)
-def chebyshev_polynomial_u(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the second kind.
-
-    >>> import monograph as mg
-    >>> mg.special.chebyshev_polynomial_u(mg.tensor([1.0]), 2).tolist()
-    [3.0]
-    """
-    return _chebyshev(x, n, *_KINDS["u"])
-
-
-@operator(to="special", method=False, smooth=False)
-def chebyshev_polynomial_v(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the third kind.
+    polynomial.__name__ = name
+    polynomial.__doc__ = f"""Chebyshev's polynomial of the {kind} kind{", of 2 x - 1" * shifted}.
 
     >>> import monograph as mg
-    >>> mg.special.chebyshev_polynomial_v(mg.tensor([1.0]), 2).tolist()
-    [1.0]
+    >>> mg.special.{name}(mg.tensor([1.0]), 2).tolist()
+    [{at_1}]
     """
-    return _chebyshev(x, n, *_KINDS["v"])
+    return operator(polynomial, to="special", method=False, smooth=False)
 
 
-@operator(to="special", method=False, smooth=False)
-def chebyshev_polynomial_w(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the fourth kind.
-
-    >>> import monograph as mg
-    >>> mg.special.chebyshev_polynomial_w(mg.tensor([1.0]), 2).tolist()
-    [5.0]
-    """
-    return _chebyshev(x, n, *_KINDS["w"])
-
-
-def _shifted(x: Any, n: Any, kind: str) -> Any:
-    z, degree, dtype = _operands(x, n)
-    return build.cast(_chebyshev(z * 2.0 - 1.0, degree, *_KINDS[kind]), dtype)
-
-
-@operator(to="special", method=False, smooth=False)
-def shifted_chebyshev_polynomial_t(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the first kind, of 2 x - 1.
-
-    >>> import monograph as mg
-    >>> mg.special.shifted_chebyshev_polynomial_t(mg.tensor([1.0]), 2).tolist()
-    [1.0]
-    """
-    return _shifted(x, n, "t")
-
-
-@operator(to="special", method=False, smooth=False)
-def shifted_chebyshev_polynomial_u(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the second kind, of 2 x - 1.
-
-    >>> import monograph as mg
-    >>> mg.special.shifted_chebyshev_polynomial_u(mg.tensor([1.0]), 2).tolist()
-    [3.0]
-    """
-    return _shifted(x, n, "u")
-
-
-@operator(to="special", method=False, smooth=False)
-def shifted_chebyshev_polynomial_v(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the third kind, of 2 x - 1.
-
-    >>> import monograph as mg
-    >>> mg.special.shifted_chebyshev_polynomial_v(mg.tensor([1.0]), 2).tolist()
-    [1.0]
-    """
-    return _shifted(x, n, "v")
-
-
-@operator(to="special", method=False, smooth=False)
-def shifted_chebyshev_polynomial_w(x: Tensor | Scalar, n: Tensor | Scalar) -> Any:
-    """Chebyshev's polynomial of the fourth kind, of 2 x - 1.
-
-    >>> import monograph as mg
-    >>> mg.special.shifted_chebyshev_polynomial_w(mg.tensor([1.0]), 2).tolist()
-    [5.0]
-    """
-    return _shifted(x, n, "w")
+(
+    chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w,
+) = (_publish_chebyshev(letter, shifted=False) for letter in _KINDS)  # fmt: skip
+(
+    shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w,
+) = (_publish_chebyshev(letter, shifted=True) for letter in _KINDS)  # fmt: skip
 
 
 # --- recurrences --------------------------------------------------------------------------------
@@ -222,45 +161,32 @@ def _by_recurrence(kind: str, input: Any, n: Any, out: Any) -> Tensor:
     return made if out is None else into(out, made)
 
 
-@function(to="special")
-def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Hermite's polynomial, as physicists define it.
+# By its recurrence: its name, a word for it, and its value for degree 2 at 2.
+_NAMES = {
+    "hermite_h": ("hermite_polynomial_h", "Hermite's polynomial, as physicists define it", 14.0),
+    "hermite_he": ("hermite_polynomial_he", "Hermite's polynomial, as in probability", 3.0),
+    "laguerre": ("laguerre_polynomial_l", "Laguerre's polynomial", -1.0),
+    "legendre": ("legendre_polynomial_p", "Legendre's polynomial", 5.5),
+}
+
+
+def _publish_recurrence(kind: str) -> Any:
+    """Declare the polynomial of one recurrence."""
+    name, words, at_2 = _NAMES[kind]
+
+    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
+        return _by_recurrence(kind, input, n, out)
+
+    polynomial.__name__ = polynomial.__qualname__ = name
+    polynomial.__doc__ = f"""{words}.
 
     >>> import monograph as mg
-    >>> mg.special.hermite_polynomial_h(mg.tensor([1.0]), 2).tolist()
-    [2.0]
+    >>> mg.special.{name}(mg.tensor([2.0]), 2).tolist()
+    [{at_2}]
     """
-    return _by_recurrence("hermite_h", input, n, out)
+    return function(polynomial, to="special")
 
 
-@function(to="special")
-def hermite_polynomial_he(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Hermite's polynomial, as in probability.
-
-    >>> import monograph as mg
-    >>> mg.special.hermite_polynomial_he(mg.tensor([2.0]), 2).tolist()
-    [3.0]
-    """
-    return _by_recurrence("hermite_he", input, n, out)
-
-
-@function(to="special")
-def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Laguerre's polynomial.
-
-    >>> import monograph as mg
-    >>> mg.special.laguerre_polynomial_l(mg.tensor([2.0]), 2).tolist()
-    [-1.0]
-    """
-    return _by_recurrence("laguerre", input, n, out)
-
-
-@function(to="special")
-def legendre_polynomial_p(input: Any, n: Any, *, out: Any = None) -> Tensor:
-    """Legendre's polynomial.
-
-    >>> import monograph as mg
-    >>> mg.special.legendre_polynomial_p(mg.tensor([1.0]), 3).tolist()
-    [1.0]
-    """
-    return _by_recurrence("legendre", input, n, out)
+(
+    hermite_polynomial_h, hermite_polynomial_he, laguerre_polynomial_l, legendre_polynomial_p,
+) = (_publish_recurrence(kind) for kind in _NAMES)  # fmt: skip

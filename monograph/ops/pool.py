@@ -50,46 +50,31 @@ def _places(
     return flat
 
 
-@operator(to=("", "nn.functional"), method=False)
-def max_pool1d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest element of each window of x [N, C, L], and on request where it stands.
+_AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
+
+
+def _publish_max(rank: int) -> Any:
+    """Declare max_pool1d, max_pool2d or max_pool3d."""
+
+    def max_pool(
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        return _max_pool(rank, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    max_pool.__name__ = name = f"max_pool{rank}d"
+    max_pool.__doc__ = f"""The largest element of each window of x [N, C, {_AXES[rank]}].
+
+    On request also where it stands.
 
     >>> import monograph as mg
-    >>> mg.nn.functional.max_pool1d(mg.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2).tolist()
-    [[[3.0, 2.0]]]
+    >>> mg.nn.functional.{name}(mg.zeros(1, 3, *[6] * {rank}), 2).shape
+    Size({[1, 3] + [3] * rank})
     """
-    return _max_pool(1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return operator(max_pool, to=("", "nn.functional"), method=False)
 
 
-@operator(to=("", "nn.functional"), method=False)
-def max_pool2d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest element of each window of x [N, C, H, W], and on request where it stands.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.max_pool2d(mg.zeros(1, 3, 6, 6), 2).shape
-    Size([1, 3, 3, 3])
-    """
-    return _max_pool(2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@operator(to=("", "nn.functional"), method=False)
-def max_pool3d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest element of each window of x [N, C, D, H, W], and on request where it stands.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.max_pool3d(mg.zeros(1, 2, 4, 4, 4), 2).shape
-    Size([1, 2, 2, 2, 2])
-    """
-    return _max_pool(3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+max_pool1d, max_pool2d, max_pool3d = map(_publish_max, (1, 2, 3))
 
 
 def _with_indices(rank: int) -> None:
@@ -163,37 +148,30 @@ def avg_pool1d(
     return _avg_pool(1, x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@operator(to="nn.functional", method=False)
-def avg_pool2d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: Any = None,
-) -> Any:  # fmt: skip
-    """The mean of each window of x [N, C, H, W], or its sum over divisor_override.
+def _publish_avg(rank: int) -> Any:
+    """Declare avg_pool2d or avg_pool3d; that of one axis takes no divisor."""
+
+    def avg_pool(
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: Any = None,
+    ) -> Any:  # fmt: skip
+        return _avg_pool(
+            rank, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+
+    avg_pool.__name__ = name = f"avg_pool{rank}d"
+    avg_pool.__doc__ = f"""The mean of each window of x [N, C, {_AXES[rank]}].
+
+    With divisor_override, its sum divided by that.
 
     >>> import monograph as mg
-    >>> mg.nn.functional.avg_pool2d(mg.ones(1, 1, 2, 4), 2).tolist()
-    [[[[1.0, 1.0]]]]
+    >>> mg.nn.functional.{name}(mg.ones(1, 1, *[2] * {rank}), 2).item()
+    1.0
     """
-    return _avg_pool(
-        2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return operator(avg_pool, to="nn.functional", method=False)
 
 
-@operator(to="nn.functional", method=False)
-def avg_pool3d(
-    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: Any = None,
-) -> Any:  # fmt: skip
-    """The mean of each window of x [N, C, D, H, W], or its sum over divisor_override.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.avg_pool3d(mg.ones(1, 1, 2, 2, 2), 2).tolist()
-    [[[[[1.0]]]]]
-    """
-    return _avg_pool(
-        3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
+avg_pool2d, avg_pool3d = map(_publish_avg, (2, 3))
 
 for _made in (avg_pool1d, avg_pool2d, avg_pool3d):
     _made.operator.saves = {"x": ("x",)}
@@ -214,43 +192,26 @@ def _lp_pool(
     return math.pow(total, 1.0 / norm_type)
 
 
-@function(to="nn.functional")
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """The p-norm of each window of x [N, C, L], p = norm_type.
+def _publish_lp(rank: int, pool: Any) -> Any:
+    """Declare lp_pool1d, lp_pool2d or lp_pool3d."""
+
+    def lp_pool(
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:  # fmt: skip
+        result: Tensor = _lp_pool(rank, pool, input, norm_type, kernel_size, stride, ceil_mode)
+        return result
+
+    lp_pool.__name__ = lp_pool.__qualname__ = name = f"lp_pool{rank}d"
+    lp_pool.__doc__ = f"""The p-norm of each window of x [N, C, {_AXES[rank]}], p = norm_type.
 
     >>> import monograph as mg
-    >>> mg.nn.functional.lp_pool1d(mg.tensor([[[3.0, 4.0]]]), 2, 2).tolist()
-    [[[5.0]]]
+    >>> mg.nn.functional.{name}(mg.ones(1, 1, *[4] * {rank}), 1, 4).item()
+    {4.0**rank}
     """
-    result: Tensor = _lp_pool(1, avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
-    return result
+    return function(lp_pool, to="nn.functional")
 
 
-@function(to="nn.functional")
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """The p-norm of each window of x [N, C, H, W], p = norm_type.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.lp_pool2d(mg.ones(1, 1, 2, 2), 2, 2).tolist()
-    [[[[2.0]]]]
-    """
-    result: Tensor = _lp_pool(2, avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
-    return result
-
-
-@function(to="nn.functional")
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """The p-norm of each window of x [N, C, D, H, W], p = norm_type.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.lp_pool3d(mg.ones(1, 1, 2, 2, 1), 2, (2, 2, 1)).tolist()
-    [[[[[2.0]]]]]
-    """
-    result: Tensor = _lp_pool(3, avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
-    return result
+lp_pool1d = _publish_lp(1, avg_pool1d)
+lp_pool2d = _publish_lp(2, avg_pool2d)
+lp_pool3d = _publish_lp(3, avg_pool3d)

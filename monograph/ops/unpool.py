@@ -80,50 +80,28 @@ def _unpooled(
     return result
 
 
-@function(to="nn.functional")
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
-    """The elements that max_pool1d kept, back at their places; zeros elsewhere.
+def _publish(rank: int) -> Any:
+    """Declare max_unpool1d, max_unpool2d or max_unpool3d."""
+
+    def max_unpool(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:  # fmt: skip
+        return _unpooled(rank, input, indices, kernel_size, stride, padding, output_size)
+
+    max_unpool.__name__ = max_unpool.__qualname__ = name = f"max_unpool{rank}d"
+    max_unpool.__doc__ = f"""The elements that max_pool{rank}d kept, back at their places; else 0.
 
     >>> import monograph as mg
     >>> import monograph.nn.functional as F
-    >>> y, where = F.max_pool1d(mg.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, return_indices=True)
-    >>> F.max_unpool1d(y, where, 2).tolist()
-    [[[0.0, 3.0, 2.0, 0.0]]]
+    >>> y, where = F.max_pool{rank}d(mg.ones(1, 1, *[4] * {rank}), 2, return_indices=True)
+    >>> F.{name}(y, where, 2).sum().item()
+    {2.0**rank}
     """
-    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
+    return function(max_unpool, to="nn.functional")
 
 
-@function(to="nn.functional")
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
-    """The elements that max_pool2d kept, back at their places; zeros elsewhere.
-
-    >>> import monograph as mg
-    >>> import monograph.nn.functional as F
-    >>> F.max_unpool2d(mg.ones(1, 1, 1, 1), mg.tensor([[[[3]]]]), 2).tolist()
-    [[[[0.0, 0.0], [0.0, 1.0]]]]
-    """
-    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@function(to="nn.functional")
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
-    """The elements that max_pool3d kept, back at their places; zeros elsewhere.
-
-    >>> import monograph as mg
-    >>> import monograph.nn.functional as F
-    >>> F.max_unpool3d(mg.ones(1, 1, 1, 1, 1), mg.tensor([[[[[3]]]]]), 2).shape
-    Size([1, 1, 2, 2, 2])
-    """
-    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = map(_publish, (1, 2, 3))
 
 
 # --- fractional max pooling ---------------------------------------------------------------------
@@ -206,33 +184,28 @@ def _fractional_pool(
     return _fractional(x, samples, kernel, sizes, return_indices)
 
 
-@function(to="nn.functional")
-def fractional_max_pool2d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-    return_indices: bool = False, _random_samples: Any = None,
-) -> Any:  # fmt: skip
-    """The largest element of windows of x [N, C, H, W] that begin at random, evenly spread places.
+def _publish_fractional(rank: int) -> Any:
+    """Declare fractional_max_pool2d or fractional_max_pool3d."""
+
+    def fractional_max_pool(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Any = None,
+    ) -> Any:  # fmt: skip
+        return _fractional_pool(
+            rank, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+        )
+
+    name = f"fractional_max_pool{rank}d"
+    fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
+    fractional_max_pool.__doc__ = f"""The largest element of windows over {rank} axes of x.
+
+    They begin at random, evenly spread places.
 
     >>> import monograph as mg
-    >>> mg.nn.functional.fractional_max_pool2d(mg.zeros(1, 2, 7, 7), 2, output_size=4).shape
-    Size([1, 2, 4, 4])
+    >>> mg.nn.functional.{name}(mg.zeros(1, 2, *[7] * {rank}), 2, output_size=4).shape
+    Size({[1, 2] + [4] * rank})
     """
-    return _fractional_pool(
-        2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
-    )
+    return function(fractional_max_pool, to="nn.functional")
 
 
-@function(to="nn.functional")
-def fractional_max_pool3d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-    return_indices: bool = False, _random_samples: Any = None,
-) -> Any:  # fmt: skip
-    """The largest element of windows of x [N, C, D, H, W] that begin at random places.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.fractional_max_pool3d(mg.zeros(1, 2, 6, 6, 6), 2, output_ratio=0.5).shape
-    Size([1, 2, 3, 3, 3])
-    """
-    return _fractional_pool(
-        3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
-    )
+fractional_max_pool2d, fractional_max_pool3d = map(_publish_fractional, (2, 3))
