@@ -1,12 +1,18 @@
 """`monograph demo`: trains a small convolutional network on the digits that ship with the package.
 
-It uses the public interface only and reads as a PyTorch program would. It prints the accuracy on
-images not trained on, the images trained per second, and what was compiled on the way.
+It uses the public interface only and reads as a PyTorch program would. Images are shifted at
+random, inside the same program that trains on them. It prints the accuracy on images not trained
+on, the images trained per second, what was compiled on the way, and the time since the process
+started.
+
+Model, shifts, label smoothing and learning rate were chosen on 2,000 of the training images that
+were held back for that; the test images only ever give the numbers that are printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from typing import Any
 
@@ -19,30 +25,46 @@ from monograph.cli.progress import Progress
 from monograph.data import DataLoader, TensorDataset, load_digits
 
 STEPS_BETWEEN_NOTES = 20  # reading the loss waits for the step, so it is not read every time
+SHIFT = 2  # pixels that an image is moved at most, each way
+SIZE = 28
+MEAN, SPREAD = 0.1307, 0.3081  # of MNIST's pixels
+BACKGROUND = -MEAN / SPREAD
 
 
 class DigitNet(nn.Module):
-    """Two blocks of convolution, batch norm, ReLU and pooling; dropout; a linear classifier."""
+    """Three convolutions with batch norm and ReLU, two poolings; dropout; a linear classifier."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 32, kernel_size=3, padding=1)
-        self.norm1 = nn.BatchNorm2d(32)
-        self.conv2 = nn.Conv2d(32, 64, kernel_size=3, padding=1)
-        self.norm2 = nn.BatchNorm2d(64)
-        self.dropout = nn.Dropout(0.25)
-        self.classify = nn.Linear(64 * 7 * 7, 10)
+        self.conv1 = nn.Conv2d(1, 16, kernel_size=3, padding=1)
+        self.norm1 = nn.BatchNorm2d(16)
+        self.conv2 = nn.Conv2d(16, 32, kernel_size=3, padding=1)
+        self.norm2 = nn.BatchNorm2d(32)
+        self.conv3 = nn.Conv2d(32, 32, kernel_size=3, padding=1)
+        self.norm3 = nn.BatchNorm2d(32)
+        self.dropout = nn.Dropout(0.1)
+        self.classify = nn.Linear(32 * 7 * 7, 10)
 
     def forward(self, x: Any) -> Any:  # [N, 1, 28, 28]
         x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)  # [N, 16, 14, 14]
         x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)  # [N, 32, 7, 7]
+        x = F.relu(self.norm3(self.conv3(x)))  # [N, 32, 7, 7]
         return self.classify(self.dropout(x.flatten(1)))  # [N, 10]
 
 
+def shifted(images: Any) -> Any:
+    """Each image of [N, 1, H, W] moved by up to SHIFT pixels; what comes in is background."""
+    count = images.shape[0]
+    padded = F.pad(images, (SHIFT, SHIFT, SHIFT, SHIFT), value=BACKGROUND)
+    rows, columns = mg.randint(0, 2 * SHIFT + 1, (2, count, 1)) + mg.arange(SIZE)  # [N, 28] each
+    which = mg.arange(count)[:, None, None]
+    return padded[which, 0, rows[:, :, None], columns[:, None, :]].unsqueeze(1)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epochs", type=int, default=6, help="passes over the data (6)")
-    parser.add_argument("--batch-size", type=int, default=128, help="images per step (128)")
-    parser.add_argument("--lr", type=float, default=4e-3, help="first learning rate (0.004)")
+    parser.add_argument("--epochs", type=int, default=8, help="passes over the data (8)")
+    parser.add_argument("--batch-size", type=int, default=100, help="images per step (100)")
+    parser.add_argument("--lr", type=float, default=1e-2, help="highest learning rate (0.01)")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights and shuffling (0)")
     parser.add_argument("--limit", type=int, default=None, help="use only so many training images")
     parser.add_argument("--backend", default=None, help="cpu, cuda or reference (the setting's)")
@@ -64,7 +86,7 @@ def train(arguments: argparse.Namespace) -> int:
     model = DigitNet()
     optimizer = mg.optim.Adam(model.parameters(), lr=arguments.lr)
     steps = max(arguments.epochs * len(loader), 1)
-    schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, arguments.lr, steps, pct_start=0.2)
 
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"{len(training)} digits, {count} parameters, backend {mg.config.backend}")
@@ -80,6 +102,7 @@ def train(arguments: argparse.Namespace) -> int:
             f"{images / seconds:,.0f} images/s{' (with compiling)' if epoch == 1 else ''}"
         )
     print_statistics()
+    print(f"{seconds_since_start():.1f} s since the process started")
     return 0
 
 
@@ -87,7 +110,7 @@ def digits(split: Any, limit: int | None) -> TensorDataset:
     """One split of the digits, as float images [N, 1, 28, 28] around zero and int64 labels [N]."""
     images, labels = load_digits(split)
     images, labels = images[:limit], labels[:limit]
-    pixels = (images[:, None].astype(np.float32) / 255 - 0.1307) / 0.3081  # MNIST's mean and spread
+    pixels = (images[:, None].astype(np.float32) / 255 - MEAN) / SPREAD
     return TensorDataset(pixels, labels.astype(np.int64))
 
 
@@ -99,7 +122,7 @@ def train_epoch(
     progress = Progress(loader, len(loader), label)
     loss = None
     for step, (images, labels) in enumerate(progress):
-        loss = F.cross_entropy(model(images), labels)
+        loss = F.cross_entropy(model(shifted(images)), labels, label_smoothing=0.1)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -128,3 +151,17 @@ def print_statistics() -> None:
         f"{stats.interpreted} flushes interpreted"
     )
     print(f"launched {stats.launches} programs, arena {stats.arena_bytes / 1e6:.1f} MB")
+
+
+def seconds_since_start() -> float:
+    """The age of this process, Python's own start included; since the import where unknown."""
+    try:
+        with open("/proc/self/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        with open("/proc/uptime") as file:
+            return float(file.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.perf_counter() - _IMPORTED
+
+
+_IMPORTED = time.perf_counter()
