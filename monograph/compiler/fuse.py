@@ -84,6 +84,7 @@ class Fusion:
     home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
     above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
     nodes: list[Node] = field(default_factory=list)
+    by_id: dict[int, Node] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)  # ids of inlined kinds that are kept in memory
     host: set[int] = field(default_factory=set)  # ids of what no kernel computes
@@ -91,6 +92,7 @@ class Fusion:
     def run(self) -> list[Unit]:
         """The units, in an order that respects their dependencies."""
         self.nodes = ancestors(self.outputs)
+        self.by_id = {node.id: node for node in self.nodes}
         self.sizes = {node.id: hint(node.size) for node in self.nodes}
         self.host = {node.id for node in self.nodes if runs_on_host(node, self.supports)}
         self._keep_required()

@@ -72,7 +72,7 @@ class Lowering:
             demand.ask(node, place)
         for _ in demand.run():
             pass
-        self.by_id = {n.id: n for n in self.fusion.nodes}
+        self.by_id = self.fusion.by_id
         body = Body(self._load, self._number_of_id, self._strides_of_id)
         self._body = body
         body.build(demand)
@@ -158,7 +158,7 @@ class Lowering:
         demand.ask(source, place)
         for _ in demand.run():
             pass
-        self.by_id = {n.id: n for n in self.fusion.nodes}
+        self.by_id = self.fusion.by_id
         body = self._body = Body(self._load, self._number_of_id, self._strides_of_id)
         body.build(demand)
         target = self.number(node, "inout")
@@ -264,14 +264,18 @@ class Staging:
 
     def level(self, value: k.Value) -> int:
         """The first stage in which a value can be computed."""
-        order = k.postorder([value])
-        for v in order:
-            if id(v) not in self.memo:
-                if isinstance(v, k.Result):
-                    self.memo[id(v)] = self.levels[v.number] + 1
-                else:
-                    parts = [self.memo[id(o)] for o in k.operands_of(v)]
-                    self.memo[id(v)] = max(parts, default=0)
+        stack = [value]
+        while stack:
+            v = stack[-1]
+            missing = [o for o in k.operands_of(v) if id(o) not in self.memo]
+            if missing and id(v) not in self.memo:
+                stack += missing
+                continue
+            stack.pop()
+            if isinstance(v, k.Result):
+                self.memo[id(v)] = self.levels[v.number] + 1
+            else:
+                self.memo[id(v)] = max([self.memo[id(o)] for o in k.operands_of(v)], default=0)
         return self.memo[id(value)]
 
     def _reduction(self, node: Node, number: int) -> k.Reduction:

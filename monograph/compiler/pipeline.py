@@ -24,6 +24,7 @@ from ..ir.node import Buffer, Loop, LoopResult, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
+from .alike import Alike
 from .checks import Note, reductions
 from .contractions import Contracted, lower_contractions
 from .disk import shelf
@@ -295,17 +296,24 @@ def lower_units(
     for unit in units:
         needed |= _outside_reads(fusion, unit)
     lowered: dict[int, Lowered] = {}
+    alike = Alike(fusion, needed)
     for unit in units:
         if unit.library is not None or unit.host is not None or unit.loop is not None:
             continue
-        lowering = Lowering(fusion, unit, needed)
         if unit.scatter is not None:
-            made, hint = lowering.run_scatter(), "scatter"
+            made = Lowering(fusion, unit, needed).run_scatter()
+            made.kernel = finish(made.kernel, "scatter")
         else:
-            made, hint = lowering.run(), name_of(unit)
-        made.kernel = finish(made.kernel, hint)
+            made = alike.find(unit) or _lower(fusion, unit, needed, alike)
         lowered[unit.number] = made
     return lowered
+
+
+def _lower(fusion: Fusion, unit: Unit, needed: set[int], alike: Alike) -> Lowered:
+    made = Lowering(fusion, unit, needed).run()
+    made.kernel = finish(made.kernel, name_of(unit))
+    alike.add(unit, made)
+    return made
 
 
 def lower_loops(

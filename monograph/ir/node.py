@@ -270,7 +270,7 @@ def make(
     kind: type[N], inputs: tuple[Node, ...], shape: Shape, dtype: DType, *attributes: Any
 ) -> N:
     """The node with these facts: the existing one if there is one."""
-    key = (kind, tuple([n.id for n in inputs]), shape, dtype, _hashable(attributes))
+    key = (kind, tuple([n.id for n in inputs]), shape, dtype, hashable(attributes))
     table = _scope.table
     if table is not None:
         found = table.get(key)
@@ -291,7 +291,8 @@ def make(
     return node
 
 
-def _hashable(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+def hashable(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Attributes as a key of a dictionary."""
     # 1, 1.0 and True are equal in Python, and 0.0 equals -0.0; a graph must tell them apart.
     return tuple(
         [(type(a), repr(a)) if isinstance(a, (complex, float, int)) else a for a in attributes]
