@@ -26,6 +26,7 @@ from ..ir.verify import verify
 from ..storage import Value
 from .alike import Alike
 from .checks import Note, reductions
+from .contract import MatmulCall
 from .contractions import Contracted, lower_contractions
 from .disk import shelf
 from .facts import Facts
@@ -340,6 +341,8 @@ def lower_loops(
         planner = Planner(
             fusion, contracted.outputs, {}, lowered, backend.workspace,
             len(unit.loop.node.inputs), slots, loops=loops, once={u.number for u in once},
+            steady=steady_products(fusion, inside, unit.loop, {u.number for u in once}),
+            packs=getattr(backend, "packs", None),
         )  # fmt: skip
         planner.arrange(inside)
         made[unit.number] = LoweredLoop(unit.loop, wanted, lowered, loops, planner)
@@ -361,6 +364,24 @@ def shared_units(fusion: Fusion, call: LoopUnit, outputs: Sequence[Node]) -> set
         homes = {fusion.home[n.id].number for n in reads if n.id in fusion.home}
         if not varies and homes <= found:
             found.add(unit.number)
+    return found
+
+
+def steady_products(
+    fusion: Fusion, units: Sequence[Unit], call: LoopUnit, fixed: set[int]
+) -> set[int]:
+    """Numbers of the units that multiply by a matrix that is the same in all turns."""
+    first = len(call.node.body.carries) + call.node.body.sequences
+    found = set()
+    for unit in units:
+        if isinstance(unit.library, MatmulCall):
+            base = unit.library.b.base
+            home = fusion.home.get(base.id)
+            same = home.number in fixed if home is not None else (
+                isinstance(base, Buffer) and base.number >= first
+            )  # fmt: skip
+            if same:
+                found.add(unit.number)
     return found
 
 

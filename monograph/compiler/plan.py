@@ -23,6 +23,7 @@ from .lower import Lowered
 from .turns import LoweredLoop, Places, nbytes
 
 ALIGNMENT = 64
+PACKED = "packed_weights"  # the workspace that holds weights in a library's layout
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
 # ("slot", number, 0), or ("status", 0, 0), the word that says whether all went well.
 Ref = tuple[str, int, int]
@@ -49,7 +50,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class LibraryStep:
-    """One library call: "matmul", or a convolution's "forward", "backward_data", …"""
+    """One library call: "matmul", or a convolution's "forward", "backward_data", …
+
+    In a loop, "pack" brings the weights of a product into the library's layout once, and the
+    product has the option "packed".
+    """
 
     kind: str
     operands: dict[str, Layout]
@@ -127,6 +132,7 @@ def each_kernel(steps: Sequence[Step], change: Callable[[KernelStep], KernelStep
 
 # (kind, operands, options) of a library step → bytes of each workspace that it needs.
 Workspace = Callable[[str, dict[str, Layout], dict[str, tuple[int, ...]]], dict[str, int]]
+Accept = Callable[[str, dict[str, Layout], dict[str, tuple[int, ...]]], bool]
 
 
 @dataclass
@@ -142,6 +148,7 @@ class Plan:
     lower_bound: int
     keys: list[int] = field(default_factory=list)
     numbers: tuple[int | float, ...] = ()  # computed from sizes that vary: the last slots
+    once: int = 0  # of a loop's body: how many of the first steps run in the first turn only
     units: list[int] = field(default_factory=list)  # number of the unit that each step is of
 
 
@@ -226,6 +233,10 @@ class Planner:
     checks: Sequence[Node] = ()  # numbers that say whether the data is as it must be
     loops: dict[int, LoweredLoop] = field(default_factory=dict)  # by unit number
     once: set[int] = field(default_factory=set)  # units of a body that run in the first turn only
+    steady: set[int] = field(default_factory=set)  # units of a body: products by the same weights
+    packs: Accept | None = None  # whether the library has a layout for such weights
+    _calls: dict[int, LibraryFacts] = field(default_factory=dict)  # by unit number
+    _packed: set[int] = field(default_factory=set)
     _inner: dict[int, Plan] = field(default_factory=dict)  # of their bodies
     workspaces: dict[int, dict[str, int]] = field(default_factory=dict)  # by unit number, bytes
     values: Values = field(default_factory=dict)  # of the sizes that vary
@@ -251,14 +262,18 @@ class Planner:
         self.values = values
         self.lifetimes, self.workspaces = {}, {}
         self._inner = {n: low.planner.addressed(values) for n, low in self.loops.items()}
+        self._packed = set()
         for unit in self.order:
             if unit.library is not None:
-                kind, layouts, options = self._library(unit.library)
-                self.workspaces[unit.number] = self.workspace(kind, layouts, options)
+                self._calls[unit.number] = call = self._call(unit)
+                self.workspaces[unit.number] = self.workspace(*call)
         self._find_lifetimes()
         arena = assign(list(self.lifetimes.values()))
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
         steps = [(step, unit.number) for unit in self.order for step in self._steps(unit)]
+        once = sum(number in self.once for _, number in steps)
+        steps[once:once] = [(self._pack_step(unit), unit.number) for unit in self.order
+                            if unit.number in self._packed]  # fmt: skip
         return Plan(
             [step for step, _ in steps],
             [(shape_at(node.shape, values), node.dtype.name) for node in self.outputs],
@@ -268,6 +283,7 @@ class Planner:
             arena,
             lower_bound(list(self.lifetimes.values())),
             units=[number for _, number in steps],
+            once=once + len(self._packed),
         )
 
     def _verify_order(self) -> None:
@@ -360,7 +376,9 @@ class Planner:
                 else:
                     held.last = max(held.last, step)
             for name, size in self._workspace(unit).items():
-                self.lifetimes[unit.number, name] = Lifetime(size, step, step)
+                packed = name == PACKED and unit.number in self._packed  # for all turns
+                first, last = (0, len(self.order) - 1) if packed else (step, step)
+                self.lifetimes[unit.number, name] = Lifetime(size, first, last)
 
     def _touched(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
@@ -387,8 +405,23 @@ class Planner:
 
     # --- steps ---
 
-    def _library(self, call: MatmulCall | ConvolutionCall) -> LibraryFacts:
-        return step_at(step_of(call, self.fusion.layouts.strides), self.values)
+    def _call(self, unit: Unit) -> LibraryFacts:
+        assert unit.library is not None
+        found = step_at(step_of(unit.library, self.fusion.layouts.strides), self.values)
+        if unit.number in self.steady and self.packs is not None and self.packs(*found):
+            self._packed.add(unit.number)
+            kind, layouts, options = found
+            return kind, layouts, {**options, "packed": (1,)}
+        return found
+
+    def _pack_step(self, unit: Unit) -> LibraryStep:
+        assert unit.library is not None
+        _, layouts, _ = self._calls[unit.number]
+        node, offset = library_nodes(unit.library)["weights"]
+        place: Ref = ("arena", self.lifetimes[unit.number, PACKED].offset, 0)
+        size = self.workspaces[unit.number][PACKED]
+        arguments = {"weights": self._ref(node, offset), PACKED: place}
+        return LibraryStep("pack", layouts, arguments, {}, {PACKED: size})
 
     def _ref(self, node: Node, offset: int = 0) -> Ref:
         offset = value_at(offset, self.values)
@@ -445,7 +478,7 @@ class Planner:
         inner = self._inner[unit.number]
         return LoopStep(
             places.trips, tuple(inner.steps), places.parameters(), places.outputs(),
-            self.lifetimes[unit.number, "turn"].offset, inner.arena_bytes, len(low.planner.once),
+            self.lifetimes[unit.number, "turn"].offset, inner.arena_bytes, inner.once,
             tuple(inner.units),
         )  # fmt: skip
 
@@ -480,7 +513,7 @@ class Planner:
                 else:
                     arguments.append(self._ref(what))
             return KernelStep(lowered.kernel.name, tuple(arguments))
-        kind, layouts, options = self._library(unit.library)
+        kind, layouts, options = self._calls[unit.number]
         arguments_by_name = {
             name: self._ref(node, offset)
             for name, (node, offset) in library_nodes(unit.library).items()

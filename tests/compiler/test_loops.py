@@ -254,6 +254,14 @@ def test_bounds_are_checked_inside_loops():
         np.testing.assert_allclose(total.numpy(), array(7, 5).numpy().sum(0), rtol=1e-5)
 
 
+def test_weights_are_packed_once():
+    """Products of all turns share one packing of their weights."""
+    report = mg.explain(training(nn.LSTM(64, 64), 8, 16))
+    if any(k.kind == "library" for k in report.kernels):
+        packings = [k for k in report.kernels if "pack" in k.name]
+        assert len(packings) == 2 and all(k.times == 1 for k in packings)
+
+
 def test_without_the_library():
     layer = nn.LSTM(3, 5)
     expected = _gradients(layer, 6)

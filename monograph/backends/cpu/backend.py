@@ -56,6 +56,11 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
     return library.workspace(steps)
 
 
+def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
+    """Whether weights that do not change from call to call are worth a layout of their own."""
+    return kind == "matmul" and library.prepare("pack", operands, options) is not None
+
+
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 

@@ -31,6 +31,8 @@ def prepare(
     if not available() or any(o.dtype != "float32" for o in operands.values()):
         return None
     specs = {n: TensorSpec(o.shape, o.strides, o.dtype) for n, o in operands.items()}
+    if kind == "pack" or "packed" in options:
+        return _packed(kind, specs)
     if kind == "matmul":
         primitive = onednn.matmul(specs["src"], specs["weights"], specs["dst"])
         if primitive is None:
@@ -48,6 +50,20 @@ def prepare(
         BoundStep(s.primitive, tuple(s.operands[name] for name in s.primitive.operands))
         for s in steps
     ]
+
+
+def _packed(kind: str, specs: Mapping[str, TensorSpec]) -> list[BoundStep] | None:
+    """A product whose weights were packed, or ("pack") what packs them."""
+    product = onednn.packed_matmul(specs["src"], specs["weights"], specs["dst"])
+    if product is None or product.weights_descriptor is None:
+        return None
+    if kind != "pack":
+        names = {"weights": "packed_weights"}
+        return [BoundStep(product, tuple([names.get(n, n) for n in product.operands]))]
+    copy = onednn.reorder(specs["weights"], product.weights_descriptor)
+    if copy is None or copy.operands != ("src", "dst"):
+        return None
+    return [BoundStep(copy, ("weights", "packed_weights"))]
 
 
 def workspace(steps: list[BoundStep]) -> dict[str, int]:

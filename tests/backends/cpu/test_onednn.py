@@ -147,6 +147,28 @@ def test_products_left_to_loops(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> 
 
 
 @needs_library
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("rows, inner, columns", [(1, 7, 33), (32, 256, 100), (8, 65, 16)])
+def test_packed_weights(rows: int, inner: int, columns: int, turned: bool) -> None:
+    a, c = sample(rows, inner), np.empty((rows, columns), np.float32)
+    b = sample(columns, inner).T if turned else sample(inner, columns)
+    product = onednn.packed_matmul(spec(a), spec(b), spec(c))
+    assert product is not None and product.weights_descriptor is not None
+    packed = np.zeros(product.bytes_of("weights"), np.uint8)
+    execute(onednn.reorder(spec(b), product.weights_descriptor), src=b, dst=packed)
+    for _ in range(2):  # any number of products with one packing
+        execute(product, src=a, weights=packed, dst=c)
+        assert_close(c, a @ b)
+        a *= 0.5
+
+
+@needs_library
+def test_weights_on_the_left_are_not_packed() -> None:
+    a, b, c = sample(8, 5), sample(5, 9), np.empty((9, 8), np.float32).T
+    assert onednn.packed_matmul(spec(a), spec(b), spec(c)) is None
+
+
+@needs_library
 def test_wrong_sizes_raise_with_function_and_status() -> None:
     message = "dnnl_matmul_primitive_desc_create failed: invalid_arguments"
     with pytest.raises(onednn.OneDNNError, match=message):

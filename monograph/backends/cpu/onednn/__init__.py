@@ -7,7 +7,7 @@ is loaded before the first call. `find_library` explains what is missing.
 
 from .conv import convolution
 from .descriptor import MemoryDescriptor, TensorSpec
-from .gemm import matmul
+from .gemm import matmul, packed_matmul
 from .library import LibraryReport, OneDNNError, find_library, function_addresses
 from .pack import reorder
 from .plan import Step, convolution_plan
@@ -26,6 +26,7 @@ __all__ = [
     "find_library",
     "function_addresses",
     "matmul",
+    "packed_matmul",
     "probe",
     "reorder",
 ]

@@ -29,6 +29,7 @@ from .primitive import (
     ARGUMENT_DST,
     ARGUMENT_SRC,
     ARGUMENT_WEIGHTS,
+    QUERY_WEIGHTS,
     Kernel,
     Operand,
     Primitive,
@@ -42,7 +43,6 @@ Sizes = tuple[int, ...]
 
 PROPAGATION_FORWARD = 64
 ALGORITHM_DIRECT = 1
-QUERY_WEIGHTS = 131
 QUERY_DIFF_WEIGHTS = 132
 
 # For each kind: the numbers of src, weights and dst, and the query that tells the weights' layout.

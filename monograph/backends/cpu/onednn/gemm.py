@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 
-from .descriptor import TensorSpec, dense_strides, describe
+from .descriptor import TensorSpec, copy_descriptor, dense_strides, describe, describe_any
 from .library import Library, open_library, require_library
 from .primitive import (
     ARGUMENT_BIAS,
     ARGUMENT_DST,
     ARGUMENT_SRC,
     ARGUMENT_WEIGHTS,
+    QUERY_WEIGHTS,
     Kernel,
     Operand,
     Primitive,
@@ -81,6 +82,50 @@ def _matmul_kernel(
             layouts[ARGUMENT_DST],
             attribute,
         )
+    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1])
+
+
+def packed_matmul(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Primitive | None:
+    """c = a @ b for a b that is used many times: its `weights` lie as oneDNN likes them best.
+
+    `weights_descriptor` of the primitive says how; `reorder` brings b there. None where b cannot be
+    packed, or where it stands on the left of what oneDNN computes.
+    """
+    if open_library() is None:
+        return None
+    kernel = _packed_kernel(a, b, c)
+    return None if kernel is None else Primitive(kernel, kernel.descriptor("weights"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _packed_kernel(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Kernel | None:
+    product = _as_product(a, b, c)
+    if product is None or product.exchanged or len(product.right.shape) != 2:
+        return None
+    library = require_library()
+    left, result = describe(library, product.left), describe(library, product.result)
+    if left is None or result is None:
+        return None
+    free = describe_any(library, product.right.shape, product.right.dtype)
+    with attributes(library) as attribute:
+        descriptor = library.try_create(
+            "dnnl_matmul_primitive_desc_create",
+            library.engine,
+            left.handle,
+            free.handle,
+            None,
+            result.handle,
+            attribute,
+        )
+    if not descriptor:
+        return None
+    borrowed = library.functions.dnnl_primitive_desc_query_md(descriptor, QUERY_WEIGHTS, 0)
+    chosen = copy_descriptor(library, borrowed, product.right.shape)
+    operands = [
+        Operand("src", ARGUMENT_SRC, left),
+        Operand("weights", ARGUMENT_WEIGHTS, chosen),
+        Operand("dst", ARGUMENT_DST, result),
+    ]
     return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1])
 
 
