@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from ..codegen import kernel as k
-from ..codegen.printer import format_kernel
+from ..codegen.window import Window
 from ..ir.dtypes import BY_NAME
 from ..ir.extent import Values, value_at
 from ..ir.index import Var
@@ -97,6 +97,8 @@ def _facts(
 ) -> Facts:
     if isinstance(step, KernelStep):
         kernel = kernels[step.name].kernel
+        if isinstance(kernel, Window):
+            return _window(kernel, origin)
         kind = "copy" if is_copy(kernel) else "generated"
         traffic = Traffic(kernel, values)
         return Facts(
@@ -108,6 +110,12 @@ def _facts(
     if isinstance(step, CheckStep):
         return Facts(f"check {step.check}", "check", 0, 0, 0, origin)
     return _library(step, origin)
+
+
+def _window(window: Window, origin: tuple[int, ...]) -> Facts:
+    passed = [use for use in window.buffers if use.role != "partials"]
+    nbytes = sum(use.elements * use.dtype.itemsize for use in passed)
+    return Facts(window.name, "generated", nbytes, nbytes, window.flops, origin)
 
 
 def _library(step: LibraryStep, origin: tuple[int, ...]) -> Facts:
@@ -231,7 +239,7 @@ def _moved(value: k.Value) -> k.Value:
 
 def source_of(low: Lowered) -> str:
     """The kernel as text, loop by loop."""
-    return format_kernel(low.kernel)
+    return low.describe()
 
 
 # --- where a step comes from ----------------------------------------------------------------------

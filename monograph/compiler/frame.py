@@ -65,13 +65,13 @@ class Frame:
     @cached_property
     def flat(self) -> Expr:
         """The position of a point in the order of memory."""
-        return index.flatten(self.axes, index.contiguous_strides(self.shape))
+        return index.flatten(_moving(self.axes), index.contiguous_strides(self.shape))
 
     @cached_property
     def flat_row(self) -> Expr:
         """The position of a row among the rows."""
         outer = self.outer_axes
-        return index.flatten(outer, index.contiguous_strides([v.extent for v in outer]))
+        return index.flatten(_moving(outer), index.contiguous_strides([v.extent for v in outer]))
 
     @cached_property
     def guard(self) -> Guard:
@@ -86,6 +86,11 @@ class Frame:
         if node.size == self.rows:
             return ordered(self.flat_row, node.shape, order)
         return None
+
+
+def _moving(axes: tuple[Var, ...]) -> list[Expr]:
+    """Coordinates, 0 for axes of one element, so that views along them compare as equal."""
+    return [index.ZERO if v.extent == 1 else v for v in axes]
 
 
 def ordered(flat: Expr, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Expr, ...]:

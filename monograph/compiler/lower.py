@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
+from ..codegen.printer import format_kernel
+from ..codegen.window import Window, format_window
 from ..ir import build, dtypes, index
 from ..ir.extent import clamped, divided, hint
 from ..ir.index import Expr, Var
@@ -32,6 +34,11 @@ class Lowered:
 
     kernel: k.Kernel
     arguments: list[Node | str]
+
+    def describe(self) -> str:
+        """The kernel as text."""
+        made = self.kernel
+        return format_window(made) if isinstance(made, Window) else format_kernel(made)
 
     def pairs(self) -> list[tuple[k.BufferUse, Node | str]]:
         """Every argument with how it is used; a segmented buffer stands for several arguments."""

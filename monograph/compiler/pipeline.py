@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import statistics
-from ..codegen.printer import format_kernel
 from ..config import config
 from ..ir.extent import Decisions, Extent, Values, deciding
 from ..ir.node import Buffer, Loop, LoopResult, Node, ancestors, interning
@@ -44,6 +43,7 @@ from .segments import join
 from .simplify import copied, simplify
 from .turns import LoopUnit, LoweredLoop, lowered_by_name, outputs_of
 from .unroll import has_empty, has_loops, unroll
+from .window import form_windows
 
 # Where a result lies: (array or None, block or None, address), or the leaf whose memory it has
 # taken.
@@ -133,7 +133,7 @@ class Compilation:
     def describe(self) -> str:
         """The graph, or once there are kernels, the kernels."""
         if self.lowered:
-            return "\n".join(format_kernel(low.kernel) for low in self.kernels.values())
+            return "\n".join(low.describe() for low in self.kernels.values())
         return format_graph(self.graph)
 
 
@@ -193,6 +193,10 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         made.units = join(fusion, made.units, made.lowered)
         slots = len(made.recording.slots)
         made.loops = lower_loops(made.units, backend, slots, made.decisions is not None)
+    fit = getattr(backend, "fit_window", None)
+    if fit is not None and made.decisions is None:
+        with made.step("window"):
+            made.units = form_windows(fusion, made.units, made.lowered, outputs, fit)
     with made.step("plan"):
         made.planner = _planner(made, fusion, outputs, backend)
         made.plan = made.planner.addressed({}) if made.decisions is None else None

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from ... import statistics
-from ...codegen.kernel import Kernel
+from ...codegen.kernel import Kernel, Schedule
 from ...codegen.llvm import Machine, Module, regions_of
 from ...codegen.llvm.bounds import OUTSIDE
+from ...codegen.llvm.window import with_scratch
+from ...codegen.window import Window
 from ...compiler.facts import Facts, facts_of
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
@@ -59,6 +61,13 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
 def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
     """Whether weights that do not change from call to call are worth a layout of their own."""
     return kind == "matmul" and library.prepare("pack", operands, options) is not None
+
+
+def fit_window(window: Window) -> Window:
+    """A window for this machine: as many workers as threads, and scratch memory for each."""
+    workers = max(1, min(window.items, config.threads))
+    window = replace(window, workers=workers, schedule=Schedule(parallel=workers > 1))
+    return with_scratch(window, native.vector_bits())
 
 
 class CpuExecutable:

@@ -1,0 +1,420 @@
+"""Windows: arrays of a space rows × columns that are never stored as a whole.
+
+A product of two small matrices may be a large one: attention's scores. Where such an array is only
+used row by row, by kernels and by further products, those units become one (`codegen/window.py`),
+which runs for a few rows at a time. What a later unit needs of it, a backward pass for instance, is
+computed there again. Nothing here knows of attention: the units are what fusion and lowering made
+of any graph.
+
+1. Which arrays may be windows: those whose maker and all of whose users work by rows.
+2. Users whose results are stored are joined to groups that share windows, without a cycle.
+3. Each group pulls in what makes its windows, and becomes a unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from ..codegen import kernel as k
+from ..codegen.window import Multiply, Rows, Window
+from ..ir import dtypes
+from ..ir.node import Node
+from .contract import MatmulCall
+from .fuse import Fusion, Unit, operands
+from .hidden import limited, visible_columns
+from .lower import Lowered
+from .schedule import fingerprint
+from .windowed import Space, by_rows, multiply_of
+
+LEAST_BYTES = 1 << 16  # of an array that is worth a window
+DEEPEST = 256  # sums longer than this are too dear to be taken again in a backward pass
+SCRATCH = 1 << 21  # bytes that the windows of a block should take
+BLOCKS = (64, 48, 32, 24, 16)  # rows of a block, the best first
+ITEMS = 16  # enough for threads to share evenly
+FEW_ITEMS = 4  # threads would wait for one another
+
+Fit = Callable[[Window], Window]
+
+
+def form_windows(
+    fusion: Fusion, units: Sequence[Unit], lowered: dict[int, Lowered], outputs: Sequence[Node],
+    fit: Fit,
+) -> list[Unit]:  # fmt: skip
+    """Units with windows in place of those that they take in, in the fusion's books too."""
+    stored = {node.id for node in outputs}
+    products = [u.library for u in units if isinstance(u.library, MatmulCall)]
+    spaces = {Space.of(call.node) for call in products if _is_large(call) is not None}
+    remaining = list(units)
+    for space in sorted(spaces, key=lambda s: (-s.rows * s.columns, s.rows)):
+        remaining = _form(Finder(fusion, remaining, lowered, space, stored), fit)
+    return remaining
+
+
+def _is_large(call: MatmulCall) -> Node | None:
+    """The result of a product that is larger than what it is made of."""
+    node, depth = call.node, call.a.shape[-1]
+    *_, m, n = call.c.shape
+    if node.dtype is not dtypes.float32 or node.ndim < 2 or depth > DEEPEST:
+        return None
+    return node if m * n >= (m + n) * depth and node.size * 4 >= LEAST_BYTES else None
+
+
+def _form(finder: Finder, fit: Fit) -> list[Unit]:
+    """Windows over one space; what does not go together is stored after all."""
+    while True:
+        finder.find()
+        if not finder.windows:
+            return list(finder.units)
+        groups = finder.groups()
+        made = [Assembly(finder, group).window(fit) for group in groups]
+        failed = [group for group, window in zip(groups, made, strict=True) if window is None]
+        if not failed:
+            break
+        for group in failed:
+            finder.stored = finder.stored | finder.arrays(group)
+    facts = [(finder.externals(group), finder.results(group)) for group in groups]
+    for group, window, (externals, results) in zip(groups, made, facts, strict=True):
+        assert window is not None
+        finder.replace(group.sinks, window, externals, results)
+    return finder.remaining()
+
+
+@dataclass
+class Group:
+    """Units that store results, and all that make their windows, in order."""
+
+    sinks: list[Unit]
+    members: dict[int, Unit] = field(default_factory=dict)  # by number; the sinks too
+
+
+@dataclass
+class Finder:
+    """Looks for windows of one space among units."""
+
+    fusion: Fusion
+    units: Sequence[Unit]
+    lowered: dict[int, Lowered]
+    space: Space
+    stored: set[int]  # ids of nodes that must be in memory
+    windows: dict[int, Node] = field(default_factory=dict)
+    maker: dict[int, Unit] = field(default_factory=dict)
+    users: dict[int, list[Unit]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for unit in self.units:
+            for node in self.reads(unit):
+                self.users.setdefault(node.id, []).append(unit)
+            for node in self.writes(unit):
+                self.maker[node.id] = unit
+
+    # --- which arrays may be windows ---
+
+    def find(self) -> None:
+        """Fill `windows`: begin with all that might be, and strike out what may not."""
+        made = [
+            node
+            for unit in self.units
+            for node in self.writes(unit)
+            if self._is_large_product(unit) or unit.number in self.lowered
+        ]
+        self.windows = {
+            node.id: node
+            for node in made
+            if node.id not in self.stored and Space.of(node) == self.space
+        }
+        self._strike_out()
+
+    @staticmethod
+    def _is_large_product(unit: Unit) -> bool:
+        return isinstance(unit.library, MatmulCall) and _is_large(unit.library) is not None
+
+    def _strike_out(self) -> None:
+        while True:
+            bad = [n for n, node in self.windows.items() if not self._may_stay(node)]
+            if not bad:
+                return
+            for n in bad:
+                del self.windows[n]
+
+    def _may_stay(self, node: Node) -> bool:
+        users = self.users.get(node.id, [])
+        if node.id not in self.maker or not users:
+            return False
+        return all(self._works_by_rows(unit) for unit in [self.maker[node.id], *users])
+
+    def _works_by_rows(self, unit: Unit) -> bool:
+        space = self.space
+        if isinstance(unit.library, MatmulCall):
+            return multiply_of(unit.library, self.windows, space) is not None
+        if unit.number not in self.lowered:
+            return False
+        reads = [n.id for n in self.reads(unit) if n.id in self.windows]
+        return bool(reads) and by_rows(self.lowered[unit.number], self.windows, space) is not None
+
+    def reads(self, unit: Unit) -> list[Node]:
+        """What a unit reads from memory."""
+        if unit.library is not None:
+            return operands(unit.library)
+        if unit.host is not None:
+            return list(unit.host.operands)
+        if unit.loop is not None:
+            return list(unit.loop.node.inputs)
+        pairs = self.lowered[unit.number].pairs()
+        return [a for use, a in pairs if isinstance(a, Node) and use.role in ("in", "inout")]
+
+    def writes(self, unit: Unit) -> list[Node]:
+        """What a unit stores."""
+        if unit.number not in self.lowered:
+            return unit.anchors
+        pairs = self.lowered[unit.number].pairs()
+        return [a for use, a in pairs if isinstance(a, Node) and use.role in ("out", "inout")]
+
+    # --- groups ---
+
+    def groups(self) -> list[Group]:
+        """Users of windows that store something, joined where they share windows."""
+        found: list[Group] = []
+        for unit in self.fusion.sorted_units():
+            reads = any(n.id in self.windows for n in self.reads(unit))
+            stores = any(n.id not in self.windows for n in self.writes(unit))
+            if not (reads and stores):
+                continue
+            alone = Group([unit], self._pulled(unit))
+            for group in found:
+                shared = self.arrays(group) & self.arrays(alone)
+                if shared and self._independent(group, alone):
+                    group.sinks.append(unit)
+                    group.members |= alone.members
+                    break
+            else:
+                found.append(alone)
+        return found
+
+    def _pulled(self, unit: Unit) -> dict[int, Unit]:
+        """The unit and all that make the windows that it needs."""
+        members = {unit.number: unit}
+        stack = [unit]
+        while stack:
+            for node in self.reads(stack.pop()):
+                if node.id in self.windows:
+                    maker = self.maker[node.id]
+                    if maker.number not in members:
+                        members[maker.number] = maker
+                        stack.append(maker)
+        return members
+
+    def arrays(self, group: Group) -> set[int]:
+        """ids of the windows of a group."""
+        nodes = [n for unit in group.members.values() for n in [*self.reads(unit)]]
+        return {n.id for n in nodes if n.id in self.windows}
+
+    def externals(self, group: Group) -> list[Node]:
+        """What a group reads from memory."""
+        found = {}
+        for unit in group.members.values():
+            for node in self.reads(unit):
+                if node.id not in self.windows:
+                    found[node.id] = node
+        return list(found.values())
+
+    def _independent(self, one: Group, other: Group) -> bool:
+        """Whether neither needs a result of the other, not even by way of third units."""
+        for needing, giving in ((one, other), (other, one)):
+            given = sum(1 << sink.number for sink in giving.sinks)
+            for node in self.externals(needing):
+                home = self.fusion.home.get(node.id)
+                if home is not None and (self.fusion.above[home.number] | 1 << home.number) & given:
+                    return False
+        return True
+
+    # --- the result ---
+
+    def results(self, group: Group) -> list[Node]:
+        """What a group stores."""
+        return [n for sink in group.sinks for n in self.writes(sink) if n.id not in self.windows]
+
+    def replace(
+        self, sinks: list[Unit], window: Lowered, externals: list[Node], roots: list[Node]
+    ) -> None:
+        """Let the first sink stand for the whole group."""
+        first, *others = sinks
+        fusion = self.fusion
+        needs = {fusion.home[n.id].number for n in externals if n.id in fusion.home}
+        fusion.absorb(first, others)
+        fusion.depend(first, needs)
+        for other in others:
+            self.lowered.pop(other.number, None)
+        first.rows, first.columns, first.splits, first.roots = [], [], [], roots
+        first.library = first.frame = None
+        for node in roots:
+            fusion.home[node.id] = first
+        self.lowered[first.number] = window
+
+    def remaining(self) -> list[Unit]:
+        """The units without those that made only windows."""
+        for unit in list(self.fusion.units):
+            anchors = self.writes(unit)
+            if anchors and all(node.id in self.windows for node in anchors):
+                self.fusion.units.remove(unit)
+                self.lowered.pop(unit.number, None)
+        return self.fusion.sorted_units()
+
+
+@dataclass
+class Assembly:
+    """Makes the window of one group."""
+
+    finder: Finder
+    group: Group
+    buffers: list[k.BufferUse] = field(default_factory=list)
+    arguments: list[Node | str] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)  # node id → argument
+    inside: dict[int, int] = field(default_factory=dict)  # node id → window
+
+    def window(self, fit: Fit) -> Lowered | None:
+        """The window with its arguments; None if the group does not go together."""
+        self.space = self.finder.space
+        order = self.finder.fusion.sorted_units()
+        members = [u for u in order if u.number in self.group.members]
+        steps = tuple([self._step(unit) for unit in members])
+        cut = _cut([s for s in steps if isinstance(s, Multiply)])
+        if cut is None:
+            return None
+        period, item = cut
+        if not self._is_worthwhile(steps, period, item):
+            return None
+        slots, slot_bytes = self._slots(members)
+        block = _block_rows(sum(slot_bytes), period)
+        slot_bytes = tuple([nbytes * block for nbytes in slot_bytes])
+        if item == 0:
+            item = _item_rows(self.space.rows // period, period, block)
+        self._argument("scratch", k.BufferUse(dtypes.float32, 0, "partials"))
+        visible = visible_columns(steps, period)
+        if visible is not None:
+            steps = tuple([limited(step, self.space.columns) for step in steps])
+        made = Window(
+            "", (), (), tuple(self.buffers), steps=steps, total=self.space.rows,
+            columns=self.space.columns, period=period, block=block, item=item, slots=slots,
+            slot_bytes=slot_bytes, visible=visible,
+        )  # fmt: skip
+        made = fit(made)
+        return Lowered(replace(made, name=f"window_{_digest(made)}"), self.arguments)
+
+    def _is_worthwhile(self, steps: Sequence[Multiply | Rows], period: int, item: int) -> bool:
+        """Whether threads find enough to do, and it is not just one layer after another."""
+        if item and self.space.rows // item < FEW_ITEMS:
+            return False
+        kernels = [s.kernel for s in steps if isinstance(s, Rows)]
+        reduced = any(stage.reductions for kernel in kernels for stage in kernel.stages)
+        return reduced or self.space.rows > period
+
+    def _argument(self, what: Node | str, use: k.BufferUse) -> int:
+        self.buffers.append(use)
+        self.arguments.append(what)
+        return len(self.buffers) - 1
+
+    def _number(self, node: Node, role: str) -> int:
+        """The argument of an array in memory."""
+        if node.id not in self.numbers:
+            use = k.BufferUse(node.dtype, node.size, role)
+            self.numbers[node.id] = self._argument(node, use)
+        return self.numbers[node.id]
+
+    def _inside(self, node: Node) -> int:
+        return self.inside.setdefault(node.id, len(self.inside))
+
+    def _step(self, unit: Unit) -> Multiply | Rows:
+        windows = self.finder.windows
+        if isinstance(unit.library, MatmulCall):
+            found = multiply_of(unit.library, windows, self.space)
+            assert found is not None
+            return found.step(self._number, self._inside)
+        low = by_rows(self.finder.lowered[unit.number], windows, self.space)
+        assert low is not None
+        own = any(unit is sink for sink in self.group.sinks)
+        arguments = []
+        dropped = set()
+        for number, (use, node) in enumerate(low.pairs()):
+            if use.role == "row":
+                continue
+            assert isinstance(node, Node)
+            if node.id in windows:
+                arguments.append(("inside", self._inside(node)))
+            elif own or use.role == "in":
+                arguments.append(("buffer", self._number(node, use.role)))
+            else:  # another group stores it
+                dropped.add(number)
+                arguments.append(("inside", 0))
+        return Rows(_without_stores(low.kernel, dropped), tuple(arguments))
+
+    def _slots(self, members: Sequence[Unit]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Which windows share memory, and the bytes of one row of each slot."""
+        finder = self.finder
+        last: dict[int, int] = {}
+        for step, unit in enumerate(members):
+            for node in [*finder.reads(unit), *finder.writes(unit)]:
+                if node.id in self.inside:
+                    last[node.id] = step
+        slots: dict[int, int] = {}
+        free: list[int] = []
+        sizes: list[int] = []
+        for step, unit in enumerate(members):
+            for node in finder.writes(unit):
+                if node.id not in self.inside:
+                    continue
+                slot = free.pop() if free else len(sizes)
+                if slot == len(sizes):
+                    sizes.append(0)
+                sizes[slot] = max(sizes[slot], self.space.columns * node.dtype.itemsize)
+                slots[node.id] = slot
+            free += [slots[n] for n, when in last.items() if when == step and n in slots]
+        return tuple([slots[n] for n in self.inside]), tuple(sizes)
+
+
+def _cut(products: Iterable[Multiply]) -> tuple[int, int] | None:
+    """(period, rows of an item or 0): blocks lie in one matrix, sums in one item."""
+    heights = {m.rows for m in products}
+    period = min(heights)
+    if any(rows % period for rows in heights):
+        return None
+    sums = {m.rows for m in products if m.sums}
+    if len(sums) > 1:
+        return None
+    return period, sums.pop() if sums else 0
+
+
+def _block_rows(row_bytes: int, period: int) -> int:
+    for rows in BLOCKS:
+        if rows * row_bytes <= SCRATCH:
+            break
+    return min(rows, period)
+
+
+def _item_rows(periods: int, period: int, block: int) -> int:
+    """Rows of an item where nothing is summed over them: a period, or parts of a long one."""
+    blocks = -(-period // block)
+    parts = min(blocks, max(1, ITEMS // periods))
+    return -(-blocks // parts) * block if parts > 1 else period
+
+
+def _without_stores(kernel: k.Kernel, dropped: set[int]) -> k.Kernel:
+    """The kernel without its stores into some buffers."""
+    if not dropped:
+        return kernel
+    stages = tuple(
+        [
+            replace(stage, stores=tuple([s for s in stage.stores if s.buffer not in dropped]))
+            for stage in kernel.stages
+        ]
+    )
+    made = replace(kernel, stages=stages)
+    return replace(made, name=f"rows_{fingerprint(made)}")
+
+
+def _digest(window: Window) -> str:
+    """A digest of all that decides the window's code."""
+    steps = [(s.kernel.name, s.arguments) if isinstance(s, Rows) else repr(s) for s in window.steps]
+    text = repr((steps, repr(replace(window, steps=()))))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
