@@ -121,6 +121,14 @@ class Window(Kernel):
         return self.total // self.period * self.parts
 
     @property
+    def pieces(self) -> int:
+        """How many items add to the same sums; 1 if each has sums of its own, or there are none."""
+        rows = max([m.rows for m in self.products if m.sums], default=0)
+        if rows <= self.item:
+            return 1
+        return rows // self.item if self.item >= self.period else rows // self.period * self.parts
+
+    @property
     def flops(self) -> int:
         """Operations of all products."""
         whole = sum(2 * self.total * self.columns * s.free for s in self.products)

@@ -31,9 +31,11 @@ from .windowed import Space, by_rows, multiply_of
 LEAST_BYTES = 1 << 16  # of an array that is worth a window
 DEEPEST = 256  # sums longer than this are too dear to be taken again in a backward pass
 SCRATCH = 1 << 21  # bytes that the windows of a block should take
+SMALL = 1 << 20  # elements of scratch memory that nobody minds
 BLOCKS = (64, 48, 32, 24, 16)  # rows of a block, the best first
 ITEMS = 16  # enough for threads to share evenly
-FEW_ITEMS = 4  # threads would wait for one another
+LEAST_ITEM = 64  # rows of an item: operands are packed once for each
+PIECES = 8  # items for which sums are made in parts, if there would be fewer
 
 Fit = Callable[[Window], Window]
 
@@ -283,13 +285,15 @@ class Assembly:
         if cut is None:
             return None
         period, item = cut
-        if not self._is_worthwhile(steps, period, item):
+        if not self._is_worthwhile(steps, period):
             return None
         slots, slot_bytes = self._slots(members)
         block = _block_rows(sum(slot_bytes), period)
         slot_bytes = tuple([nbytes * block for nbytes in slot_bytes])
         if item == 0:
-            item = _item_rows(self.space.rows // period, period, block)
+            item = _item_rows(self.space.rows // period, period, block, ITEMS)
+        elif self.space.rows // item < PIECES:
+            item = _item_rows(self.space.rows // period, period, block, PIECES)
         self._argument("scratch", k.BufferUse(dtypes.float32, 0, "partials"))
         visible = visible_columns(steps, period)
         if visible is not None:
@@ -300,12 +304,12 @@ class Assembly:
             slot_bytes=slot_bytes, visible=visible,
         )  # fmt: skip
         made = fit(made)
+        if made.buffers[-1].elements > max(SMALL, self.space.rows * self.space.columns // 2):
+            return None
         return Lowered(replace(made, name=f"window_{_digest(made)}"), self.arguments)
 
-    def _is_worthwhile(self, steps: Sequence[Multiply | Rows], period: int, item: int) -> bool:
-        """Whether threads find enough to do, and it is not just one layer after another."""
-        if item and self.space.rows // item < FEW_ITEMS:
-            return False
+    def _is_worthwhile(self, steps: Sequence[Multiply | Rows], period: int) -> bool:
+        """Whether it is not just one layer after another."""
         kernels = [s.kernel for s in steps if isinstance(s, Rows)]
         reduced = any(stage.reductions for kernel in kernels for stage in kernel.stages)
         return reduced or self.space.rows > period
@@ -392,10 +396,10 @@ def _block_rows(row_bytes: int, period: int) -> int:
     return min(rows, period)
 
 
-def _item_rows(periods: int, period: int, block: int) -> int:
-    """Rows of an item where nothing is summed over them: a period, or parts of a long one."""
+def _item_rows(periods: int, period: int, block: int, items: int) -> int:
+    """Rows of an item: a period, or parts of a long one where there are few periods."""
     blocks = -(-period // block)
-    parts = min(blocks, max(1, ITEMS // periods))
+    parts = max(1, min(period // LEAST_ITEM, items // periods))
     return -(-blocks // parts) * block if parts > 1 else period
 
 

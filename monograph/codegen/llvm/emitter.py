@@ -17,14 +17,13 @@ from .. import kernel as kernels
 from ..kernel import Kernel, Load, Privatised, Stage, postorder, stage_values
 from ..window import Window
 from . import plan as planning
-from . import prefetch
+from . import prefetch, window
 from .body import BodyWriter
 from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
 from .memory import ALL_LANES
 from .sizes import Sizes
 from .table import tabulated
-from .window import WindowWriter
 
 PARALLEL = "declare void @mg_parallel(ptr, ptr, i64, i64)"
 _ATTRIBUTES = 'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
@@ -63,7 +62,7 @@ class Module:
     def add(self, kernel: Kernel) -> None:
         """Write all functions of a kernel."""
         if isinstance(kernel, Window):
-            writer = WindowWriter(kernel, self.machine)
+            writer = window.WindowWriter(kernel, self.machine)
             writer.write()
             self.functions += writer.functions
             self.declarations |= writer.declarations
@@ -135,7 +134,7 @@ class Module:
 def regions_of(kernel: Kernel, machine: Machine, threads: int) -> int:
     """How many times a launch of a kernel of known sizes splits its work over threads."""
     if isinstance(kernel, Window):
-        return int(kernel.workers > 1 and threads > 1)
+        return window.regions_of(kernel) if threads > 1 else 0
     parts = [_combining(kernel, *each) for each in enumerate(_privatised(kernel))]
     return sum(_is_split(part, machine, threads) for part in [kernel, *parts])
 

@@ -3,31 +3,24 @@
 `void name(ptr args)` lets each worker run its items. A worker has scratch of its own: the windows,
 then the packed operands. A kernel's body is called for the rows of a block, with arguments such
 that its usual addresses fall into the window: the pointer of a window is moved back by as many
-rows as come before the block.
+rows as come before the block. Where items are too few, one adds only a part of the rows of a sum;
+the partial sums lie behind the workers' scratch and are added up afterwards, in their order.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ..kernel import Kernel
-from ..window import (
-    ALIGNMENT,
-    GROUP,
-    External,
-    Inside,
-    Multiply,
-    Place,
-    Rows,
-    Window,
-)
+from ..window import ALIGNMENT, GROUP, External, Inside, Multiply, Place, Rows, Window
 from . import plan as planning
 from .body import BodyWriter
 from .machine import Machine
 from .product import Pack, Product, Tile, declarations, tile_for, write_pack, write_product
 from .sizes import Sizes
+from .text import Text
+
+GRAIN = 64  # rows of a sum that are worth a thread's attention
 
 
 def worker_bytes(window: Window, vector_bits: int) -> int:
@@ -36,19 +29,48 @@ def worker_bytes(window: Window, vector_bits: int) -> int:
     return sum(map(_round, [*window.slot_bytes, *(4 * pack.elements for pack in packs.values())]))
 
 
+def with_scratch(window: Window, vector_bits: int) -> Window:
+    """The window with the size of its scratch memory filled in."""
+    *others, scratch = window.buffers
+    nbytes = window.workers * worker_bytes(window, vector_bits)
+    nbytes += sum(_partial_bytes(window, m) for m in _partial(window))
+    return replace(window, buffers=(*others, replace(scratch, elements=nbytes // 4)))
+
+
 def _round(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def packs_of(window: Window, tile: Tile) -> dict[External, Pack]:
-    """Second operands of products that must be packed: their columns do not lie side by side."""
-    found: dict[External, Pack] = {}
+def packs_of(window: Window, tile: Tile) -> dict[Multiply, Pack]:
+    """Products whose second operand must be packed: its columns do not lie side by side."""
+    found: dict[Multiply, Pack] = {}
     for m in window.products:
         if isinstance(m.b, External) and m.b.column != 1:
             sizes = (window.columns, m.free)
             columns, depth = sizes if m.kind == "produce" else reversed(sizes)
-            found[m.b] = Pack(tile, m.b.column, columns, depth)
+            found[m] = Pack(tile, m.b.column, columns, depth)
     return found
+
+
+def _matrix(window: Window, m: Multiply) -> tuple[int, int]:
+    """(rows, columns) of the matrix that a product sums up."""
+    return (m.free, window.columns) if m.kind == "sum_rows" else (window.columns, m.free)
+
+
+def _partial(window: Window) -> list[Multiply]:
+    """Products whose sums are made in parts."""
+    return [m for m in window.products if m.sums and window.pieces > 1]
+
+
+def _partial_bytes(window: Window, m: Multiply) -> int:
+    height, width = _matrix(window, m)
+    return window.items * _round(4 * height * width)
+
+
+def regions_of(window: Window) -> int:
+    """How many times a launch splits its work over threads."""
+    sums = [window.total // m.rows * _matrix(window, m)[0] for m in _partial(window)]
+    return sum(units > grain for units, grain in [(window.workers, 1), *((n, GRAIN) for n in sums)])
 
 
 class WindowWriter:
@@ -61,12 +83,10 @@ class WindowWriter:
         self.functions: list[str] = []
         self.declarations = declarations(self.tile.lanes) | {
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            "declare i64 @llvm.smax.i64(i64, i64)",
         }
-        self.lines: list[str] = []
-        self.entry: list[str] = []
-        self._count = 0
-        self._names: dict[Product | Pack, str] = {}
         self.packs = packs_of(window, self.tile)
+        self._names: dict[Product | Pack, str] = {}
 
     def write(self) -> None:
         """Fill `functions` and `declarations`."""
@@ -74,20 +94,22 @@ class WindowWriter:
         for number, step in enumerate(window.steps):
             if isinstance(step, Rows):
                 self._kernel(step.kernel, f"{window.name}.{number}")
-            else:
-                self._name_of(self._product(step))
-        for pack in self.packs.values():
-            self._name_of(pack)
         self.functions.append(self._body())
-        body = f"@{window.name}.body"
-        call = (
-            f"@mg_parallel(ptr {body}, ptr %args, i64 {window.workers}, i64 1)"
-            if window.workers > 1
-            else f"{body}(ptr %args, i64 0, i64 1)"
-        )
+        calls = [self._call(f"{window.name}.body", window.workers)]
+        for number, m in enumerate(_partial(window)):
+            name = f"{window.name}.sum{number}"
+            self.functions.append(self._sum_up(name, m))
+            units = window.total // m.rows * _matrix(window, m)[0]
+            calls.append(self._call(name, units, GRAIN))
+        lines = "\n".join(f"  call void {call}" for call in calls)
         self.functions.append(
-            f"define void @{window.name}(ptr %args) #0 {{\n  call void {call}\n  ret void\n}}"
+            f"define void @{window.name}(ptr %args) #0 {{\n{lines}\n  ret void\n}}"
         )
+
+    def _call(self, name: str, units: int, grain: int = 1) -> str:
+        if self.window.workers > 1:
+            return f"@mg_parallel(ptr @{name}, ptr %args, i64 {units}, i64 {grain})"
+        return f"@{name}(ptr %args, i64 0, i64 {units})"
 
     def _kernel(self, kernel: Kernel, name: str) -> None:
         passed = sum(use.is_argument for use in kernel.buffers)
@@ -118,11 +140,9 @@ class WindowWriter:
         window = self.window
         width = window.columns
         packed = None
-        b_row = width
-        if isinstance(m.b, External):
-            b_row = m.b.row
-            if m.b in self.packs:
-                packed, b_row = self.packs[m.b].depth, self.tile.width
+        b_row = m.b.row if isinstance(m.b, External) else width
+        if m in self.packs:
+            packed, b_row = self.packs[m].depth, self.tile.width
         a_row, a_column = (m.a.row, m.a.column) if isinstance(m.a, External) else (width, 1)
         if m.kind == "sum_columns":
             a_row, a_column = 1, width
@@ -132,6 +152,8 @@ class WindowWriter:
             "sum_columns": (columns, (m.free,)), "sum_rows": ((m.free,), columns),
         }[m.kind]  # fmt: skip
         c_row = m.c.row if isinstance(m.c, External) else width
+        if m in _partial(window):
+            c_row = _matrix(window, m)[1]
         return Product(self.tile, a_row, a_column, b_row, c_row, packed, m.sums, heights, widths)
 
     def _row_counts(self) -> tuple[int, ...]:
@@ -145,180 +167,133 @@ class WindowWriter:
         return tuple(sorted(counts - {0}))
 
     def _column_counts(self) -> tuple[int, ...]:
-        """How many columns a block may see: all, or whole tiles."""
+        """How many columns a block may see: all, or whole groups."""
         whole = self.window.columns
         if self.window.visible is None:
             return (whole,)
         return (whole, *range(GROUP, whole, GROUP))
 
-    # --- text ---
-
-    def _emit(self, text: str) -> str:
-        self._count += 1
-        name = f"%t{self._count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def _add(self, a: str, b: str | int) -> str:
-        return a if b == 0 else self._emit(f"add i64 {a}, {b}")
-
-    def _mul(self, a: str, b: str | int) -> str:
-        return a if b == 1 else self._emit(f"mul i64 {a}, {b}")
-
-    def _least(self, a: str, b: str | int) -> str:
-        return self._emit(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
-
-    @contextlib.contextmanager
-    def _loop(self, begin: str, end: str, step: str | int) -> Iterator[str]:
-        """A loop with its counter in memory, which LLVM moves into a register."""
-        self._count += 1
-        n = self._count
-        self.entry.append(f"  %c{n} = alloca i64")
-        self.lines += [f"  store i64 {begin}, ptr %c{n}", f"  br label %head{n}", f"head{n}:"]
-        at = self._emit(f"load i64, ptr %c{n}")
-        test = self._emit(f"icmp slt i64 {at}, {end}")
-        self.lines += [f"  br i1 {test}, label %loop{n}, label %done{n}", f"loop{n}:"]
-        yield at
-        following = self._add(at, step)
-        self.lines += [
-            f"  store i64 {following}, ptr %c{n}", f"  br label %head{n}", f"done{n}:"
-        ]  # fmt: skip
-
-    def _float_at(self, pointer: str, elements: str) -> str:
-        return self._emit(f"getelementptr float, ptr {pointer}, i64 {elements}")
-
-    def _byte_at(self, pointer: str, nbytes: str | int) -> str:
-        return self._emit(f"getelementptr i8, ptr {pointer}, i64 {nbytes}")
-
     # --- the body ---
 
     def _body(self) -> str:
+        """What a range of workers does."""
         window = self.window
-        self.entry.append("  %sizes = alloca i64")
-        self.pointers = [self._argument(n) for n in range(len(window.buffers))]
+        text = self.text = Text()
+        text.entry.append("  %sizes = alloca i64")
+        self.pointers = [text.argument(n) for n in range(len(window.buffers))]
         self._open_kernels()
-        with self._loop("%begin", "%end", 1) as worker:
+        with text.loop("%begin", "%end", 1) as worker:
             per_worker = worker_bytes(window, self.machine.vector_bits)
-            base = self._byte_at(self.pointers[-1], self._mul(worker, per_worker))
-            self._open_scratch(base)
-            with self._loop(worker, str(window.items), window.workers) as item:
+            self._open_scratch(text.bytes(self.pointers[-1], text.mul(worker, per_worker)))
+            with text.loop(worker, window.items, window.workers) as item:
                 self._item(item)
-        return "\n".join([
-            f"define internal void @{window.name}.body(ptr %args, i64 %begin, i64 %end) #0 {{",
-            "entry:", *self.entry, *self.lines, "  ret void", "}",
-        ])  # fmt: skip
-
-    def _argument(self, number: int) -> str:
-        at = self._emit(f"getelementptr ptr, ptr %args, i64 {number}")
-        return self._emit(f"load ptr, ptr {at}")
+        return text.function(f"{window.name}.body", "ptr %args, i64 %begin, i64 %end")
 
     def _open_kernels(self) -> None:
         """An array of arguments for each kernel; what does not move is put there once."""
         bounds = self.machine.bounds
+        limited = self.window.visible is not None
         for number, step in enumerate(self.window.steps):
             if not isinstance(step, Rows):
                 continue
-            limited = self.window.visible is not None
             count = len(step.arguments) + bounds + limited
-            self.entry.append(f"  %args{number} = alloca [{count} x ptr]")
+            self.text.entry.append(f"  %args{number} = alloca [{count} x ptr]")
             for place, (kind, which) in enumerate(step.arguments):
                 if kind == "buffer":
                     self._set(number, place, self.pointers[which])
             if bounds:
-                self._set(number, len(step.arguments), self._argument(len(self.window.buffers)))
+                status = self.text.argument(len(self.window.buffers))
+                self._set(number, len(step.arguments), status)
             if limited:  # a table with one entry: how many columns there are
                 self._set(number, count - 1, "%sizes")
 
     def _set(self, number: int, place: int, pointer: str) -> None:
-        at = self._emit(f"getelementptr ptr, ptr %args{number}, i64 {place}")
-        self.lines.append(f"  store ptr {pointer}, ptr {at}")
+        at = self.text.emit(f"getelementptr ptr, ptr %args{number}, i64 {place}")
+        self.text.do(f"store ptr {pointer}, ptr {at}")
 
     def _open_scratch(self, base: str) -> None:
         window = self.window
         offset = 0
         slots = []
         for nbytes in window.slot_bytes:
-            slots.append(self._byte_at(base, offset))
+            slots.append(self.text.bytes(base, offset))
             offset += _round(nbytes)
         self.inside = [slots[slot] for slot in window.slots]
-        self.packed: dict[External, str] = {}
-        for operand, pack in self.packs.items():
-            self.packed[operand] = self._byte_at(base, offset)
+        self.packed: dict[Multiply, str] = {}
+        for m, pack in self.packs.items():
+            self.packed[m] = self.text.bytes(base, offset)
             offset += _round(4 * pack.elements)
 
     def _item(self, item: str) -> None:
-        window = self.window
+        window, text = self.window, self.text
         if window.item >= window.period:
-            low = self._mul(item, window.item)
-            high = self._add(low, window.item)
+            low = text.mul(item, window.item)
+            high = text.add(low, window.item)
         else:
-            period = self._emit(f"udiv i64 {item}, {window.parts}")
-            part = self._emit(f"urem i64 {item}, {window.parts}")
-            first = self._mul(period, window.period)
-            low = self._add(first, self._mul(part, window.item))
-            end = self._add(first, window.period)
-            high = self._least(self._add(low, window.item), end)
-        for step in window.products:
-            if step.sums:
-                self._clear(step, low)
+            first = text.mul(text.div(item, window.parts), window.period)
+            low = text.add(first, text.mul(text.rem(item, window.parts), window.item))
+            end = text.add(first, window.period)
+            high = text.least(text.add(low, window.item), end)
+        self.sums = {m: self._cleared(m, item, low) for m in window.products if m.sums}
         periods = max(1, window.item // window.period)
-        with self._loop("0", str(periods), 1) as number:
-            row = self._add(low, self._mul(number, window.period))
-            start = self._emit(f"urem i64 {row}, {window.period}")
-            first = self._emit(f"sub i64 {row}, {start}")
-            end = self._least(self._add(first, window.period), high)
-            for operand, pointer in self.packed.items():
-                name = self._name_of(self.packs[operand])
-                source = self._address(operand, row, None)
-                self.lines.append(f"  call void @{name}(ptr {pointer}, ptr {source})")
-            with self._loop(row, end, window.block) as block:
+        with text.loop("0", periods, 1) as number:
+            row = text.add(low, text.mul(number, window.period))
+            first = text.sub(row, text.rem(row, window.period))
+            end = text.least(text.add(first, window.period), high)
+            for m, pointer in self.packed.items():
+                assert isinstance(m.b, External)
+                source = self._address(m.b, row, None)
+                text.do(f"call void @{self._name_of(self.packs[m])}(ptr {pointer}, ptr {source})")
+            with text.loop(row, end, window.block) as block:
                 self._block(block, end, first)
 
-    def _clear(self, step: Multiply, row: str) -> None:
-        """Sums begin at 0."""
-        assert isinstance(step.c, External)
-        height, width = self.window.columns, step.free
-        if step.kind == "sum_rows":
-            height, width = width, height
-        start = self._address(step.c, row, None)
-        if step.c.row == width:
-            self._zero(start, str(4 * width * height))
-            return
-        with self._loop("0", str(height), 1) as at:
-            self._zero(self._float_at(start, self._mul(at, step.c.row)), str(4 * width))
+    def _cleared(self, m: Multiply, item: str, row: str) -> str:
+        """Where the sums of an item lie; they begin at 0."""
+        assert isinstance(m.c, External)
+        text = self.text
+        height, width = _matrix(self.window, m)
+        if m in _partial(self.window):
+            start = self._partial_at(self.pointers[-1], m, item)
+            text.zero(start, 4 * width * height)
+            return start
+        start = self._address(m.c, row, None)
+        with text.loop("0", height, 1) as at:
+            text.zero(text.floats(start, text.mul(at, m.c.row)), 4 * width)
+        return start
 
-    def _zero(self, pointer: str, nbytes: str) -> None:
-        self.lines.append(
-            f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {nbytes}, i1 false)"
-        )
+    def _partial_at(self, scratch: str, m: Multiply, item: str) -> str:
+        """Where an item's part of a sum lies: behind the scratch of all workers."""
+        window, text = self.window, self.text
+        offset = window.workers * worker_bytes(window, self.machine.vector_bits)
+        for other in _partial(window):
+            if other == m:
+                break
+            offset += _partial_bytes(window, other)
+        height, width = _matrix(window, m)
+        return text.bytes(scratch, text.add(text.mul(item, _round(4 * height * width)), offset))
 
     def _address(self, place: External, row: str, along: tuple[int, int] | None) -> str:
         """Where the operand's matrix begins for a row; `along` (rows of a matrix, stride): the
         row's own place in it."""
+        text = self.text
         offset = str(place.offset)
         for batch in place.batch:
-            at = self._emit(f"udiv i64 {row}, {batch.radix}") if batch.radix > 1 else row
-            at = self._emit(f"urem i64 {at}, {batch.extent}")
-            offset = self._emit(f"add i64 {self._mul(at, batch.stride)}, {offset}")
+            at = text.rem(text.div(row, batch.radix), batch.extent)
+            offset = text.add(offset, text.mul(at, batch.stride))
         if along is not None:
-            at = self._emit(f"urem i64 {row}, {along[0]}")
-            offset = self._emit(f"add i64 {self._mul(at, along[1])}, {offset}")
-        return self._float_at(self.pointers[place.buffer], offset)
+            offset = text.add(offset, text.mul(text.rem(row, along[0]), along[1]))
+        return text.floats(self.pointers[place.buffer], offset)
 
     def _block(self, row: str, end: str, first: str) -> None:
         """All steps for the rows of one block."""
-        window = self.window
-        count = self._least(self._emit(f"sub i64 {end}, {row}"), window.block)
+        window, text = self.window, self.text
+        count = text.least(text.sub(end, row), window.block)
         columns = str(window.columns)
         if window.visible is not None:
-            inner = self._emit(f"sub i64 {row}, {first}")
-            seen = self._add(self._add(inner, count), window.visible)
-            seen = self._emit(f"call i64 @llvm.smax.i64(i64 {seen}, i64 1)")
-            self.declarations.add("declare i64 @llvm.smax.i64(i64, i64)")
-            width = GROUP
-            tiles = self._emit(f"udiv i64 {self._add(seen, width - 1)}, {width}")
-            columns = self._least(self._mul(tiles, width), window.columns)
-            self.lines.append(f"  store i64 {columns}, ptr %sizes")
+            seen = text.add(text.add(text.sub(row, first), count), window.visible)
+            groups = text.div(text.add(seen, GROUP - 1), GROUP)
+            columns = text.least(text.mul(groups, GROUP), window.columns)
+            text.do(f"store i64 {columns}, ptr %sizes")
         for number, step in enumerate(window.steps):
             if isinstance(step, Rows):
                 self._call_kernel(number, step, row, count)
@@ -326,16 +301,15 @@ class WindowWriter:
                 self._multiply(step, row, count, columns)
 
     def _call_kernel(self, number: int, step: Rows, row: str, count: str) -> None:
+        text = self.text
         uses = [use for use in step.kernel.buffers if use.is_argument]
         for place, ((kind, which), use) in enumerate(zip(step.arguments, uses, strict=True)):
             if kind == "inside":
-                before = self._mul(row, self.window.columns * use.dtype.itemsize)
-                back = self._emit(f"sub i64 0, {before}")
-                self._set(number, place, self._byte_at(self.inside[which], back))
-        last = self._add(row, count)
-        self.lines.append(
-            f"  call void @{self.window.name}.{number}(ptr %args{number}, i64 {row}, i64 {last})"
-        )
+                before = text.mul(row, self.window.columns * use.dtype.itemsize)
+                self._set(number, place, text.bytes(self.inside[which], text.sub(0, before)))
+        last = text.add(row, count)
+        name = f"{self.window.name}.{number}"
+        text.do(f"call void @{name}(ptr %args{number}, i64 {row}, i64 {last})")
 
     def _multiply(self, m: Multiply, row: str, count: str, columns: str) -> None:
         free = str(m.free)
@@ -343,34 +317,64 @@ class WindowWriter:
             "produce": (count, columns, free), "consume": (count, free, columns),
             "sum_columns": (columns, free, count), "sum_rows": (free, columns, count),
         }[m.kind]  # fmt: skip
-        a = self._operand(m.a, row, (m.rows, self._row_stride(m, m.a, 0)))
-        b = self._operand(m.b, row, (m.rows, self._row_stride(m, m.b, 1)))
-        c = self._operand(m.c, row, (m.rows, self._row_stride(m, m.c, 2)))
+        a = self._operand(m, m.a, 0, row)
+        b = self.packed[m] if m in self.packed else self._operand(m, m.b, 1, row)
+        c = self.sums[m] if m.sums else self._operand(m, m.c, 2, row)
         told = ", ".join(f"i64 {size}" for size in sizes)
         name = self._name_of(self._product(m))
-        self.lines.append(f"  call void @{name}(ptr {a}, ptr {b}, ptr {c}, {told})")
+        self.text.do(f"call void @{name}(ptr {a}, ptr {b}, ptr {c}, {told})")
 
-    def _operand(self, place: Place, row: str, along: tuple[int, int | None]) -> str:
+    def _operand(self, m: Multiply, place: Place, position: int, row: str) -> str:
         if isinstance(place, Inside):
             return self.inside[place.number]
-        if place in self.packed:
-            return self.packed[place]
-        rows, stride = along
-        return self._address(place, row, None if stride is None else (rows, stride))
-
-    @staticmethod
-    def _row_stride(m: Multiply, place: Place, position: int) -> int | None:
-        """How an operand in memory steps with the rows of the space, if it does."""
-        if isinstance(place, Inside):
-            return None
-        return {
+        # How it steps with the rows of the space, if it does.
+        stride = {
             ("produce", 0): place.row, ("consume", 2): place.row,
             ("sum_columns", 1): place.row, ("sum_rows", 0): place.column,
         }.get((m.kind, position))  # fmt: skip
+        return self._address(place, row, None if stride is None else (m.rows, stride))
 
+    # --- sums in parts ---
 
-def with_scratch(window: Window, vector_bits: int) -> Window:
-    """The window with the size of its scratch memory filled in."""
-    *others, scratch = window.buffers
-    elements = window.workers * worker_bytes(window, vector_bits) // 4
-    return replace(window, buffers=(*others, replace(scratch, elements=elements)))
+    def _sum_up(self, name: str, m: Multiply) -> str:
+        """Add the parts of a sum; a unit is one row of one matrix."""
+        assert isinstance(m.c, External)
+        text = self.text = Text()
+        window, lanes = self.window, self.tile.lanes
+        self.pointers = [text.argument(n) for n in range(len(window.buffers))]
+        vector, mask = f"<{lanes} x float>", f"<{lanes} x i1>"
+        numbers = ", ".join(f"i64 {n}" for n in range(lanes))
+        height, width = _matrix(window, m)
+        text.entry.append(f"  %total = alloca {vector}")
+        with text.loop("%begin", "%end", 1) as unit:
+            matrix, row = text.div(unit, height), text.rem(unit, height)
+            target = self._address(m.c, text.mul(matrix, m.rows), None)
+            target = text.floats(target, text.mul(row, m.c.row))
+            first = text.mul(matrix, window.pieces)
+            with text.loop("0", width, lanes) as column:
+                left = text.emit(
+                    f"insertelement <{lanes} x i64> poison, i64 {text.sub(width, column)}, i64 0"
+                )
+                left = text.emit(
+                    f"shufflevector <{lanes} x i64> {left}, <{lanes} x i64> poison, "
+                    f"<{lanes} x i32> zeroinitializer"
+                )
+                inside = text.emit(f"icmp slt <{lanes} x i64> <{numbers}>, {left}")
+                text.do(f"store {vector} zeroinitializer, ptr %total")
+                with text.loop("0", window.pieces, 1) as piece:
+                    part = self._partial_at(self.pointers[-1], m, text.add(first, piece))
+                    at = text.floats(part, text.add(text.mul(row, width), column))
+                    more = text.emit(
+                        f"call {vector} @llvm.masked.load.v{lanes}f32.p0(ptr {at}, i32 4, "
+                        f"{mask} {inside}, {vector} zeroinitializer)"
+                    )
+                    held = text.emit(f"load {vector}, ptr %total")
+                    total = text.emit(f"fadd {vector} {held}, {more}")
+                    text.do(f"store {vector} {total}, ptr %total")
+                total = text.emit(f"load {vector}, ptr %total")
+                at = text.floats(target, column)
+                text.do(
+                    f"call void @llvm.masked.store.v{lanes}f32.p0({vector} {total}, ptr {at}, "
+                    f"i32 4, {mask} {inside})"
+                )
+        return text.function(name, "ptr %args, i64 %begin, i64 %end")
