@@ -11,7 +11,7 @@ from .. import errors
 from ..ir import build
 from ..ir.node import Slot
 from ..tensor import Tensor
-from . import integers, math, matmul
+from . import comparison, integers, math, matmul
 from .define import Scalar, function, operator
 from .inplace import in_place, into
 from .views import expand
@@ -177,7 +177,7 @@ def _attach() -> None:
         written = in_place(plain, plain.__name__)
         setattr(Tensor, f"__i{name}__", lambda a, b, call=written: call(a, b))
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Tensor, f"__{name}__", _compare(getattr(math, name)))
+        setattr(Tensor, f"__{name}__", _compare(getattr(comparison, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[method-assign,assignment]
     Tensor.__pos__ = lambda x: math.positive(x)  # type: ignore[attr-defined]
     Tensor.__abs__ = lambda x: math.abs(x)  # type: ignore[attr-defined]

@@ -9,10 +9,11 @@ from ..errors import OperandError
 from ..ir import build
 from ..ir.dtypes import Kind, bool_
 from ..tensor import Tensor
+from .comparison import logical_or
 from .creation import zeros
 from .define import Scalar, function, operator
 from .dropout import dropout
-from .math import logical_or, masked_fill
+from .math import masked_fill
 from .matmul import linear, matmul
 from .random import default_generator, drop
 from .shape import cat

@@ -1,4 +1,4 @@
-"""Questions about numbers: finite or not, close, equal, among others; and extremes without NaN."""
+"""Questions about numbers: equal, less, true, finite, close; and extremes without NaN."""
 
 from __future__ import annotations
 
@@ -21,6 +21,78 @@ def _and(a: Any, b: Any) -> Any:
 
 def _or(a: Any, b: Any) -> Any:
     return build.elementwise("or", a, b)
+
+
+# --- two numbers --------------------------------------------------------------------------------
+
+# By PyTorch's name: the sign of Python, and PyTorch's other names.
+_SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "eq": ("==", ()), "ne": ("!=", ("not_equal",)), "lt": ("<", ("less",)),
+    "le": ("<=", ("less_equal",)), "gt": (">", ("greater",)), "ge": (">=", ("greater_equal",)),
+}  # fmt: skip
+
+
+def _publish(name: str) -> Any:
+    """Declare the comparison of that name."""
+    sign, others = _SIGNS[name]
+    compare = getattr(f, name)
+
+    def compared(x: Tensor, other: Tensor | Scalar) -> Any:
+        tensors_only(x=x)
+        return compare(x, other)
+
+    compared.__name__ = name
+    compared.__doc__ = f"""x {sign} other.
+
+    >>> import monograph as mg
+    >>> mg.{name}(mg.tensor([1, 2, 3]), 2).tolist() == [1 {sign} 2, 2 {sign} 2, 3 {sign} 2]
+    True
+    """
+    return operator(compared, inplace=True, aliases=others)
+
+
+eq, ne, lt, le, gt, ge = map(_publish, _SIGNS)
+
+
+@operator(inplace=True)
+def logical_and(x: Tensor, other: Tensor) -> Any:
+    """Both are non-zero."""
+    tensors_only(x=x, other=other)
+    return getattr(f, "and")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
+
+
+@operator(inplace=True)
+def logical_or(x: Tensor, other: Tensor) -> Any:
+    """Either is non-zero."""
+    tensors_only(x=x, other=other)
+    return getattr(f, "or")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
+
+
+@operator(inplace=True)
+def logical_xor(x: Tensor, other: Tensor) -> Any:
+    """One of both is non-zero, and only one.
+
+    >>> import monograph as mg
+    >>> mg.logical_xor(mg.tensor([0, 1]), mg.tensor([2, 3])).tolist()
+    [True, False]
+    """
+    tensors_only(x=x, other=other)
+    return f.xor(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
+
+
+@operator(inplace=True)
+def logical_not(x: Tensor) -> Any:
+    """x is zero."""
+    return getattr(f, "not")(build.cast(x, dtypes.bool_))
+
+
+@operator
+def isnan(x: Tensor) -> Any:
+    """x is NaN."""
+    return f.ne(x, x)
+
+
+# --- one number ---------------------------------------------------------------------------------
 
 
 def _of_parts(x: Any, ask: Any, combine: Any) -> Any:
@@ -143,7 +215,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         raise TypeError("equal: both arguments must be Tensors")
-    return tuple(input.shape) == tuple(other.shape) and bool(math.eq(input, other).all())
+    return tuple(input.shape) == tuple(other.shape) and bool(eq(input, other).all())
 
 
 @operator(to=None, method=False, smooth=False, name="isin")

@@ -65,6 +65,21 @@ def _moments(
     return mean * betas[0] + g * share1, square * betas[1] + g * g * share2
 
 
+def _adam_steps(
+    parameters: Any, gradients: Any, means: Any, squares: Any, lr: Any, betas: tuple[Any, Any],
+    weight_decay: Any, decoupled: bool, maximize: bool,
+) -> list[tuple[Any, Any, Any, Any]]:  # fmt: skip
+    """(parameter, gradient, mean, square) of each: decayed, and the running means brought on."""
+    shares = _exact("sub", 1.0, betas[0]), _exact("sub", 1.0, betas[1])
+    keep = _exact("sub", 1.0, _exact("mul", lr, weight_decay))
+    steps = []
+    for n, p in enumerate(parameters):
+        g = -gradients[n] if maximize else gradients[n]
+        p, g = _decayed(p, g, keep, weight_decay, decoupled)
+        steps.append((p, g, *_moments(means[n], squares[n], g, betas, shares)))
+    return steps
+
+
 @operator(to=None, method=False, smooth=False)
 def adam_update(
     parameters: Tensors, gradients: Tensors, means: Tensors, squares: Tensors, largest: Tensors,
@@ -76,15 +91,13 @@ def adam_update(
     AdamW if decoupled; with the `largest` squares so far, AMSGrad.
     """
     step = step + 1.0
-    shares = _exact("sub", 1.0, beta1), _exact("sub", 1.0, beta2)
+    steps = _adam_steps(
+        parameters, gradients, means, squares, lr, (beta1, beta2), weight_decay, decoupled, maximize
+    )
     correction2 = _exact("sqrt", _bias(beta2, step))
     rate = _exact("div", lr, _bias(beta1, step))
-    keep = _exact("sub", 1.0, _exact("mul", lr, weight_decay))
     updated, first, second, third = [], [], [], []
-    for n, p in enumerate(parameters):
-        g = -gradients[n] if maximize else gradients[n]
-        p, g = _decayed(p, g, keep, weight_decay, decoupled)
-        mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
+    for n, (p, _, mean, square) in enumerate(steps):
         first.append(mean)
         second.append(square)
         if largest:
@@ -136,14 +149,12 @@ def nadam_update(
     after = _exact("sub", 1.0, _exact("mul", product, following))
     own = _exact("div", _exact("mul", lr, _exact("sub", 1.0, momentum)), now)
     carried = _exact("div", _exact("mul", lr, following), after)
-    shares = _exact("sub", 1.0, beta1), _exact("sub", 1.0, beta2)
     correction = _bias(beta2, step)
-    keep = _exact("sub", 1.0, _exact("mul", lr, weight_decay))
+    steps = _adam_steps(
+        parameters, gradients, means, squares, lr, (beta1, beta2), weight_decay, decoupled, maximize
+    )
     updated, first, second = [], [], []
-    for n, p in enumerate(parameters):
-        g = -gradients[n] if maximize else gradients[n]
-        p, g = _decayed(p, g, keep, weight_decay, decoupled)
-        mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
+    for p, g, mean, square in steps:
         first.append(mean)
         second.append(square)
         spread = f.sqrt(square / build.cast(correction, p.dtype)) + eps
@@ -166,15 +177,13 @@ def radam_update(
 ) -> Any:  # fmt: skip
     """(parameters…, means…, squares…, step): Adam once the variance of its squares is known."""
     step = step + 1.0
-    shares = _exact("sub", 1.0, beta1), _exact("sub", 1.0, beta2)
     correction1, correction2 = _bias(beta1, step), _bias(beta2, step)
     known, rectified = _rectified(beta2, step, correction2)
-    keep = _exact("sub", 1.0, _exact("mul", lr, weight_decay))
+    steps = _adam_steps(
+        parameters, gradients, means, squares, lr, (beta1, beta2), weight_decay, decoupled, maximize
+    )
     updated, first, second = [], [], []
-    for n, p in enumerate(parameters):
-        g = -gradients[n] if maximize else gradients[n]
-        p, g = _decayed(p, g, keep, weight_decay, decoupled)
-        mean, square = _moments(means[n], squares[n], g, (beta1, beta2), shares)
+    for p, _, mean, square in steps:
         first.append(mean)
         second.append(square)
         change = mean / build.cast(correction1, p.dtype) * lr

@@ -19,6 +19,7 @@ import monograph.nn.functional as F
 from monograph.ops import (
     activation,
     batch_norm,
+    comparison,
     joining,
     moments,
     reduce,
@@ -117,8 +118,8 @@ for _name in ("log", "log1p", "sqrt", "rsqrt", "reciprocal"):
 for _name in ("floor", "ceil", "round"):
     record(_name, getattr(ops, _name), getattr(torch, _name), unary(), dtypes="fi")
 record("round to even", ops.round, torch.round, [call(numbers(-1.5, -0.5, 0.5, 1.5, 2.5))])
-record("isnan", ops.isnan, torch.isnan, unary(), order=0, dtypes="fib")
-record("logical_not", ops.logical_not, torch.logical_not, unary(), order=0, dtypes="fib")
+record("isnan", comparison.isnan, torch.isnan, unary(), order=0, dtypes="fib")
+record("logical_not", comparison.logical_not, torch.logical_not, unary(), order=0, dtypes="fib")
 record("bitwise_not", lambda x: ~x, lambda x: ~x, [call(whole(-5, 5, 4)), call(mask(4))], order=0)
 record("clone", ops.clone, torch.clone, unary(), dtypes="fib")
 record("detach", ops.detach, torch.detach, unary(), order=0, dtypes="fib")
@@ -304,7 +305,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 for _name in ("logical_and", "logical_or"):
     record(
         _name,
-        getattr(ops, _name),
+        getattr(mg, _name),
         getattr(torch, _name),
         binary(number=None),
         order=0,

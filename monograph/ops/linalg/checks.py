@@ -70,6 +70,16 @@ def same_dtype(a: Any, b: Any, name: str) -> None:
         )
 
 
+def check_sides(a: Any, b: Any, left: bool, name: str) -> None:
+    """The sizes of a system fit: of A · X = B, or of X · A = B."""
+    if b.shape[-2 if left else -1] != a.shape[-1]:
+        raise errors.OperandError(
+            f"{name}: Incompatible shapes of A and B for the equation "
+            f"{'AX = B' if left else 'XA = B'} ({a.shape[-2]}x{a.shape[-1]} and "
+            f"{b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
 def is_vector(a: Any, b: Any) -> bool:
     """PyTorch's rule: b is one vector, or one per matrix of the batch."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))

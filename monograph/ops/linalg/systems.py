@@ -12,7 +12,7 @@ from .. import return_types
 from ..define import function, operator
 from ..inplace import with_out
 from ..matmul import matmul
-from .checks import at_call, batched, check_matrix, is_vector, same_dtype
+from .checks import at_call, batched, check_matrix, check_sides, is_vector, same_dtype
 from .matrix import adjoint, part, product, real_of, triangle
 
 
@@ -140,12 +140,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         raise errors.OperandError("linalg.solve: Vector broadcasting of the left hand side "
                                   "is not supported for left=False.")  # fmt: skip
     wide = B.unsqueeze(-1) if vector else B
-    if wide.shape[-2 if left else -1] != A.shape[-1]:
-        raise errors.OperandError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation "
-            f"{'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
-            f"{wide.shape[-2]}x{wide.shape[-1]})"
-        )
+    check_sides(A, wide, left, "linalg.solve")
     if left:
         a, b = batched(A, wide)
         result = solve_system(a, b)
@@ -189,12 +184,7 @@ def solve_triangular(
     check_matrix(input, name, square=True)
     check_matrix(B, name, letter="B")
     same_dtype(input, B, name)
-    if B.shape[-2 if left else -1] != input.shape[-1]:
-        raise errors.OperandError(
-            f"{name}: Incompatible shapes of A and B for the equation "
-            f"{'AX = B' if left else 'XA = B'} ({input.shape[-2]}x{input.shape[-1]} and "
-            f"{B.shape[-2]}x{B.shape[-1]})"
-        )
+    check_sides(input, B, left, name)
     if left:
         a, b = batched(input, B)
         return solve_triangle(a, b, upper, unitriangular)
