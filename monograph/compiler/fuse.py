@@ -30,6 +30,7 @@ from ..ir.node import (
     ancestors,
 )
 from ..ir.scalar import TABLE
+from .absorb import base_of
 from .body import Demand, Place, inlined
 from .contract import ConvolutionCall, MatmulCall
 from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
@@ -127,10 +128,14 @@ class Fusion:
             if node.id in self.calls:
                 self._keep(operands(self.calls[node.id]))
             if isinstance(node, Loop):
-                self._keep(node.inputs)
+                self._keep(base for base, _ in self._sources(node))
         if self.host:
             sources = {n.id for n in self.nodes if isinstance(n, (Buffer, Slot))}
             self.kept |= kept_for_host(self.nodes, self.outputs, self.host) - sources
+
+    def _sources(self, node: Loop) -> list[tuple[Node, int]]:
+        """Where the inputs of a loop lie in memory."""
+        return [base_of(source, self.layouts.strides) for source in node.inputs]
 
     def _keep_shared(self) -> None:
         """Keep what different passes would compute again at a price.
@@ -205,7 +210,8 @@ class Fusion:
             self._open(Unit(0, host=on_host), node, self._needs_nodes(on_host.operands))
             return
         if isinstance(node, Loop):
-            self._open(Unit(0, loop=LoopUnit(node)), node, self._needs_nodes(node.inputs))
+            looped = LoopUnit(node, self._sources(node))
+            self._open(Unit(0, loop=looped), node, self._needs_nodes(looped.operands))
             return
         if isinstance(node, LoopResult):
             unit = self.home[node.id] = self.home[node.inputs[0].id]

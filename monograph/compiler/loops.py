@@ -2,7 +2,8 @@
 
 A derivative asks its loop for more stacks, so that the same loop stands in the graph several times:
 `merge` makes one of them. `loop_residuals.py` decides what a reversed loop finds in memory instead
-of computing it again, `hoist.py` moves products out of the turns, before the loop or behind it.
+of computing it again, `hoist.py` moves products out of the turns, before the loop or behind it,
+`absorb.py` moves arithmetic into them.
 `prune` takes away what nobody needs. Bodies within bodies are treated alike.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..ir import build, index
 from ..ir.loop import Inputs, LoopBody, loop, result
 from ..ir.node import Loop, LoopResult, Node, ancestors, coordinates
+from .absorb import absorb
 from .hoist import hoist, sink
 from .loop_residuals import keep_residuals
 from .simplify import drop_detach, drop_move, rebuild, rewrite, substitute
@@ -42,6 +44,7 @@ def _optimise(outputs: Sequence[Node]) -> list[Node]:
     graph = each_loop(graph, sink)
     graph = each_loop(graph, shift)
     graph = each_loop(merge(graph), prune)
+    graph = each_loop(each_loop(graph, absorb), prune)
     return _inner(graph)
 
 

@@ -403,7 +403,7 @@ def _outside_reads(fusion: Fusion, unit: Unit) -> set[int]:
     if unit.host is not None:
         return {node.id for node in unit.host.operands}
     if unit.loop is not None:
-        return {node.id for node in unit.loop.node.inputs}
+        return {node.id for node in unit.loop.operands}
     found: set[int] = set()
     for anchor in unit.anchors:
         found |= fusion.touched(anchor)

@@ -334,7 +334,7 @@ class Planner:
         if unit.host is not None:
             return list(unit.host.operands)
         if unit.loop is not None:
-            return list(unit.loop.node.inputs)
+            return unit.loop.operands
         return [a for a in self.lowered[unit.number].arguments if isinstance(a, Node)]
 
     def _same_place(self, unit: Unit, node: Node, leaf: int) -> bool:
@@ -386,7 +386,7 @@ class Planner:
         if unit.host is not None:
             return [*unit.host.operands, unit.host.node]
         if unit.loop is not None:
-            return [*unit.loop.node.inputs, *unit.loop.results]
+            return [*unit.loop.operands, *unit.loop.results]
         return self._reads(unit)
 
     def _workspace(self, unit: Unit) -> dict[str, int]:

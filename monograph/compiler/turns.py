@@ -27,7 +27,13 @@ class LoopUnit:
     """A loop as fusion sees it: one pass that computes all results that are used."""
 
     node: Loop
+    sources: list[tuple[Node, int]]  # of each input: what holds it in memory, from which element
     results: list[LoopResult] = field(default_factory=list)
+
+    @property
+    def operands(self) -> list[Node]:
+        """What the loop reads."""
+        return [base for base, _ in self.sources]
 
 
 @dataclass
@@ -110,7 +116,7 @@ class Places:
     """Where each parameter and each output of a body lies, turn by turn."""
 
     def __init__(
-        self, low: LoweredLoop, values: Values, ref: Callable[[Node], Ref],
+        self, low: LoweredLoop, values: Values, ref: Callable[..., Ref],
         buffer: Callable[[int], tuple[Ref, int]],
     ) -> None:  # fmt: skip
         self.low, self.values, self.ref, self.buffer = low, values, ref, buffer
@@ -124,15 +130,16 @@ class Places:
         body = self.node.body
         count = len(body.carries)
         made: list[Place] = []
-        for n, given in enumerate(self.node.inputs):
+        for n, source in enumerate(self.low.call.sources):
+            given = self.ref(*source)
             if n < count:
                 base, step, _, mask = self._output(self.low.outputs.carries[n])
-                made.append((self.ref(given), base, step, 0 if mask == 1 else -1, mask))
+                made.append((given, base, step, 0 if mask == 1 else -1, mask))
             elif n < count + body.sequences:
-                base, step = self._along(self.ref(given), body.parameters[n])
+                base, step = self._along(given, body.parameters[n])
                 made.append((None, base, step, 0, -1))
             else:
-                made.append((None, self.ref(given), 0, 0, -1))
+                made.append((None, given, 0, 0, -1))
         return tuple(made)
 
     def outputs(self) -> tuple[Place, ...]:

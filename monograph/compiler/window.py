@@ -162,7 +162,7 @@ class Finder:
         if unit.host is not None:
             return list(unit.host.operands)
         if unit.loop is not None:
-            return list(unit.loop.node.inputs)
+            return unit.loop.operands
         pairs = self.lowered[unit.number].pairs()
         return [a for use, a in pairs if isinstance(a, Node) and use.role in ("in", "inout")]
 

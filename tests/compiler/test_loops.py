@@ -14,7 +14,8 @@ from monograph.compiler.plan import LoopStep
 from monograph.compiler.recording import Expansion
 from monograph.compiler.unroll import unroll
 from monograph.ir import reference
-from monograph.ir.node import Buffer, Contract, Loop, ancestors, interning
+from monograph.ir.loop import Inputs
+from monograph.ir.node import Buffer, Contract, Loop, Reindex, ancestors, interning
 from monograph.ir.verify import verify
 from monograph.runtime.program import counters
 from monograph.tracing import kind, trace
@@ -115,6 +116,45 @@ def test_products_move_out_of_the_turns():
             for one, other in zip(reference.run(variant, given, numbers), expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
         assert not loops(unroll(made))
+
+
+def test_arithmetic_moves_into_the_turns():
+    """A bias is added where a turn reads its part, not in a pass of its own."""
+
+    def step(xs, v, b, h):
+        cell = lambda h, x: ((out := mg.tanh(h * 0.5 + x)), out)  # noqa: E731
+        return mg.scan(cell, h, 2 * mg.nn.functional.linear(xs, v, b) - 1)[1]
+
+    with interning():
+        recording, numbers, graph = graph_of(step, kind(5, 3, 4), kind(6, 4), kind(6), kind(3, 6))
+        made = optimise_loops(graph)
+        verify(made)
+        (node,) = loops(made)
+        (sequence,) = Inputs(node).sequences
+        assert isinstance(sequence, Reindex) and isinstance(sequence.inputs[0], Contract)
+        rng = np.random.default_rng(0)
+        given = [rng.standard_normal(leaf.shape).astype(np.float32) for leaf in recording.leaves]
+        expected = reference.run(graph, given, numbers)
+        np.testing.assert_allclose(reference.run(made, given, numbers), expected, rtol=1e-5)
+
+
+def test_views_are_read_where_they_lie():
+    """A state out of a stack of states, and a product seen in another shape, are not copied."""
+    states, x, w = array(3, 4, 8), array(6, 4, 5), array(5, 8)
+
+    def run():
+        cell = lambda h, x: ((out := mg.tanh(h + x)), out)  # noqa: E731
+        return mg.scan(cell, states[1], (x.reshape(24, 5) @ w).reshape(6, 4, 8))
+
+    report = mg.explain(run)
+    assert all(k.times == 6 or k.kind != "generated" for k in report.kernels)
+    assert sum(k.kind == "copy" for k in report.kernels) <= 1  # the last state
+    last, ys = run()
+    carry = states[1]
+    for n in range(6):
+        carry = mg.tanh(carry + x[n] @ w)
+        np.testing.assert_allclose(ys[n].numpy(), carry.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(last.numpy(), carry.numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_what_is_dear_is_not_computed_twice():
