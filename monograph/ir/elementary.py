@@ -292,8 +292,8 @@ def _sine_after(h: Any, x: Any, quarters: int) -> Any:
     """sin(x + quarters π / 2): with x = n π / 2 + r, ±sin(r) or ±cos(r) by the last bits of n.
 
     The reduction is done in float64 for every x, which costs less than a choice between two ways.
-    From about 1e14 on even float64 has too few digits, and n may be wrong. Nobody can use such an
-    angle in float32; the limit on r only keeps the result within ±1.
+    From about 1e14 on even float64 has too few digits, and n may be wrong: such angles, which
+    nobody uses, are left to the machine's library by `beyond`.
     """
     d = _constants(h, float64)
     wide = h.cast(x, float64)
@@ -314,16 +314,19 @@ def _sine_after(h: Any, x: Any, quarters: int) -> Any:
     return h.bitcast(h.xor(result, sign), float32)
 
 
+FAR = 1e13  # angles whose size is above need another way
+
+
 @_in_float32
 def sin(h: Any, x: Any) -> Any:
-    """By `_sine_after`. Error: 1.55 ulp for |x| < 1e13."""
-    return _sine_after(h, x, 0)
+    """By `_sine_after`. Error: 1.55 ulp."""
+    return h.beyond("sin", x, _sine_after(h, x, 0), FAR)
 
 
 @_in_float32
 def cos(h: Any, x: Any) -> Any:
-    """By `_sine_after`. Error: 1.55 ulp for |x| < 1e13."""
-    return _sine_after(h, x, 1)
+    """By `_sine_after`. Error: 1.55 ulp."""
+    return h.beyond("cos", x, _sine_after(h, x, 1), FAR)
 
 
 @_in_float32

@@ -168,8 +168,9 @@ def _floordiv(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    if a.dtype.kind == "f":
-        return np.remainder(a, b)
+    if a.dtype.kind == "f":  # a zero has the sign of a, as PyTorch's
+        rest = np.fmod(a, b)
+        return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest).astype(a.dtype)
     return np.where(b == 0, 0, np.remainder(a, np.where(b == 0, 1, b))).astype(a.dtype)
 
 

@@ -31,7 +31,7 @@ def relu(x: Tensor) -> Any:
     """
     if x.dtype.kind is Kind.BOOL:
         raise ValueError("relu takes numbers, got bool")
-    return build.select(x <= 0, build.const(0, x.dtype), x)
+    return build.select(x < 0, build.const(0, x.dtype), x)  # -0.0 stays what it is
 
 
 @relu.derivative
@@ -295,7 +295,9 @@ def relu6(x: Tensor) -> Any:
     """
     if x.dtype.kind is Kind.BOOL:
         raise ValueError("relu6 takes numbers, got bool")
-    return _limited(x, 0, 6)
+    zero = build.const(0, x.dtype)
+    inner = build.select(x < 0, zero, build.apply("detach", x) if x.dtype.is_smooth else x)
+    return build.select(x <= 0, inner, _limited(x, 0, 6))  # -0.0 stays what it is
 
 
 @operator(to="nn.functional", method=False, flag=True)
@@ -348,7 +350,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def shrink(x: Tensor, lambd: Scalar) -> Any:
     """softshrink by a number that is not negative."""
     lambd = build.as_node(lambd, x.dtype)  # arithmetic of numbers alone would be in float32
-    inner = build.select(x < -lambd, x + lambd, build.apply("detach", x) * 0)
+    nothing = build.select(f.ne(x, x), build.apply("detach", x), build.const(0.0, x.dtype))
+    inner = build.select(x < -lambd, x + lambd, nothing)
     return build.select(x > lambd, x - lambd, inner)
 
 

@@ -33,6 +33,7 @@ f = build.functions
 _INF, _NAN = numbers.inf, numbers.nan
 _TERMS = 30
 _GAMMA = 0.5772156649015329  # Euler's constant
+_LN2 = 0.6931471805599453
 
 
 def _factors(order: int, sign: int = 1) -> list[float]:
@@ -151,7 +152,7 @@ def _scaled_k(x: Any, order: int) -> Any:
     """exp(x) K(x) in float64, for x > 0."""
     near = build.select(x > 2.0, 2.0, x)
     square = near * near * 0.25
-    log = f.log(near * 0.5) + _GAMMA
+    log = f.log(near) - _LN2 + _GAMMA  # half of the smallest number would be 0
     if order:
         weights = [c * (_harmonic(k) + _harmonic(k + 1)) / 2 for k, c in enumerate(_factors(1))]
         curve = log * polynomial(square, _factors(1)) - polynomial(square, weights)
@@ -192,14 +193,16 @@ def _j(x: Any, order: int) -> Any:
         series = series * near * 0.5
     result = build.select(size > 8.0, _wave(size, order, second=False), series)
     result = choose((f.eq(size, _INF), 0.0), (f.ne(x, x), x), otherwise=result)
-    return build.select(x < 0.0, -result, result) if order else result
+    if not order:
+        return result
+    return choose((x < 0.0, -result), (f.eq(x, 0.0), x), otherwise=result)
 
 
 def _y(x: Any, order: int) -> Any:
     near = build.select(x > 8.0, 8.0, x)
     square = near * near * 0.25
     factors = _factors(order, -1)
-    log = f.log(near * 0.5) + _GAMMA
+    log = f.log(near) - _LN2 + _GAMMA  # half of the smallest number would be 0
     if order:
         weights = [c * (_harmonic(k) + _harmonic(k + 1)) / 2 for k, c in enumerate(factors)]
         curve = log * polynomial(square, factors) - polynomial(square, weights)

@@ -137,7 +137,8 @@ def _times_log(x: Any, other: Any, log: Any, pole: float) -> Any:
     # Where x is 0, no logarithm without a limit: the product, and its derivative, stay 0.
     unbounded = getattr(f, "or")(b <= pole, f.eq(b, float("inf")))
     vanishes = build.elementwise("and", f.eq(a, 0.0), unbounded)
-    return a * log(build.select(vanishes, pole + 1.0, b))
+    product = a * log(build.select(vanishes, pole + 1.0, b))
+    return product + build.select(f.eq(a, 0.0), 0.0, -0.0)  # where x is 0: 0.0, and never -0.0
 
 
 @operator(to=("", "special"), inplace=True)

@@ -89,6 +89,11 @@ class NumpyHandler:
             return (product + c).astype(np.float32)
         return fused(a, b, c)
 
+    def beyond(self, name, x, near, limit):
+        self.counts["beyond"] += 1
+        exact = TABLE[name].numpy(x.astype(np.float64)).astype(np.float32)
+        return np.where(np.abs(x) > limit, exact, near)
+
     def native(self, name, *operands):
         self.counts["native"] += 1
         return TABLE[name].numpy(*operands)

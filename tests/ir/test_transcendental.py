@@ -16,7 +16,7 @@ ERROR = {
     "atan": 0.51, "sinh": 0.54, "cosh": 0.54, "asinh": 0.51, "acosh": 0.51, "atanh": 0.51,
 }  # fmt: skip
 OPERATIONS = {
-    "exp2": 19, "log2": 30, "log10": 30, "tan": 25, "asin": 21, "acos": 25, "atan": 26,
+    "exp2": 19, "log2": 30, "log10": 30, "tan": 26, "asin": 21, "acos": 25, "atan": 26,
     "sinh": 29, "cosh": 20, "asinh": 40, "acosh": 36, "atanh": 42, "erfc": 41,
 }  # fmt: skip
 FUNCTIONS = sorted(ERROR)

@@ -17,6 +17,7 @@ from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
 from ...ir.extent import Extent
 from ...ir.scalar import TABLE
+from . import far
 from .scope import Pointer, Ref, Scope, deepest
 from .sizes import Sizes
 from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
@@ -195,7 +196,9 @@ class Builder:
     def sign(self, x: Ref) -> Ref:
         """-1, 0 or 1; NaN of NaN."""
         zero = self.const(0, x.dtype)
-        low = self.mul(x, zero) if x.dtype.kind is Kind.FLOAT else zero
+        low = zero
+        if x.dtype.kind is Kind.FLOAT:
+            low = self.select(self.ne(x, x), x, zero)
         if x.dtype.signed:
             low = self.select(self.lt(x, zero), self.const(-1, x.dtype), low)
         return self.select(self.gt(x, zero), self.const(1, x.dtype), low)
@@ -240,7 +243,7 @@ class Builder:
         if a.dtype.kind is Kind.FLOAT:
             rest = self._binary("frem", a, b)
             other = self.and_(self.ne(rest, zero), self.ne(self.lt(rest, zero), self.lt(b, zero)))
-            return self.select(other, self.add(rest, b), self.copysign_of_zero(rest, b))
+            return self.select(other, self.add(rest, b), rest)
         if a.dtype.signed:
             floored = self.floordiv(a, b)
         else:
@@ -255,11 +258,6 @@ class Builder:
         zero = self.const(0, a.dtype)
         rest = self.sub(a, self.mul(self._quotient(a, self._divisor(a, b)), b))
         return self.select(self.eq(b, zero), zero, rest)
-
-    def copysign_of_zero(self, rest: Ref, b: Ref) -> Ref:
-        """rest, with the sign of b where it is zero."""
-        is_zero = self.eq(rest, self.const(0, rest.dtype))
-        return self.select(is_zero, self.copysign(rest, b), rest)
 
     def unchecked(self, operation: str, a: Ref, b: Ref) -> Ref:
         """An integer division whose divisor is known to be positive."""
@@ -518,6 +516,15 @@ class Builder:
             text = f"insertelement {kind} {result.text}, {element} {each.text}, i64 {lane}"
             result = self._make(text, first.dtype, first.lanes, result, each)
         return result
+
+    def beyond(self, name: str, x: Ref, near: Ref, limit: float) -> Ref:
+        """`near`; where |x| is above the limit, what the C library makes of x. Both float32."""
+        x, near = self._match(x, near)
+        called, text = far.functions(name, x.lanes, self.const(limit, x.dtype, x.lanes).text)
+        self.declarations |= {text, f"declare double @{name}(double) nounwind memory(none)"}
+        kind = vector(REGISTER[x.dtype], x.lanes)
+        call = f"call {kind} {called}({kind} {x.text}, {kind} {near.text})"
+        return self._make(call, x.dtype, x.lanes, x, near)
 
     def _call(self, element: str, function: str, operands: tuple[Ref, ...]) -> Ref:
         arguments = ", ".join(f"{element} {x.text}" for x in operands)
