@@ -44,7 +44,9 @@ def test_library_calls(case):
     name, x, weight, arguments = case
     x, weight = mg.randn(*x, requires_grad=True), mg.randn(*weight, requires_grad=True)
     report = mg.explain(lambda: differentiated(mg, name, x, weight, arguments))
-    assert [kernel.kind for kernel in report.kernels].count("library") == 3
+    loops = case is KINDS["multiplied"]  # for which oneDNN has only slow code
+    expected = 0 if loops else 3
+    assert [kernel.kind for kernel in report.kernels].count("library") == expected
 
 
 @pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)

@@ -277,7 +277,8 @@ CASES = {
     "dilation": Case((2, 16, 11, 11), (16, 16, 3, 3), dilation=2, left=2, right=2),
     "one-sided": Case((2, 16, 8, 8), (16, 16, 2, 2), left=0, right=1),
     "groups": Case((2, 32, 8, 8), (64, 8, 3, 3), groups=4, left=1, right=1),
-    "odd groups": Case((2, 6, 8, 8), (9, 2, 3, 3), groups=3, left=1, right=1),
+    "odd groups": Case((2, 9, 8, 8), (12, 3, 3, 3), groups=3, left=1, right=1),
+    "narrow groups": Case((2, 6, 8, 8), (9, 2, 3, 3), groups=3, left=1, right=1),
     "depthwise": Case((2, 32, 8, 8), (32, 1, 3, 3), groups=32, left=1, right=1),
     "multiplier": Case((2, 8, 8, 8), (16, 1, 3, 3), groups=8, left=1, right=1),
     "pointwise": Case((2, 32, 6, 6), (64, 32, 1, 1)),
@@ -322,6 +323,9 @@ def test_convolution(name: str, kind: str, last: bool) -> None:
     arrays[written] = np.full_like(arrays[written], np.nan)
     specs = [spec(each) for each in arrays.values()]
     steps = onednn.convolution_plan(kind, *specs, **case.options(), groups=case.groups)
+    if name in ("narrow groups", "multiplier") or (name == "depthwise" and not last):
+        assert steps is None  # loops are faster than oneDNN's general code
+        return
     run_plan(steps, **arrays)
     assert_close(arrays[written], case.expected(kind))
 

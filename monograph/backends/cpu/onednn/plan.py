@@ -16,6 +16,8 @@ from .descriptor import TensorSpec
 from .pack import reorder
 from .primitive import Primitive
 
+FEW_CHANNELS = 2  # of a group
+
 
 @dataclass(frozen=True)
 class Step:
@@ -41,7 +43,10 @@ def convolution_plan(
     padding_right: Sizes,
     groups: int = 1,
 ) -> list[Step] | None:
-    """The fastest steps for a convolution whose weights lie as `weights` says; None if none."""
+    """The fastest steps for a convolution whose weights lie as `weights` says.
+
+    None where oneDNN has none, or none that is faster than loops.
+    """
 
     def candidate(opaque_weights: bool) -> Primitive | None:
         return convolution(
@@ -59,11 +64,18 @@ def convolution_plan(
 
     plain = candidate(opaque_weights=False)
     packed = candidate(opaque_weights=True)
+    if groups > 1 and weights.shape[1] <= FEW_CHANNELS:
+        plain, packed = _depthwise(plain), _depthwise(packed)
     if packed is not None and _grade(packed) > _grade(plain):
         steps = _packed_steps(kind, packed, weights)
         if steps is not None:
             return steps
     return None if plain is None else [_step(plain)]
+
+
+def _depthwise(primitive: Primitive | None) -> Primitive | None:
+    """Code that oneDNN has for depthwise convolutions; any other is slower than loops there."""
+    return primitive if primitive is not None and "dw" in primitive.implementation else None
 
 
 def _grade(primitive: Primitive | None) -> int:
