@@ -169,7 +169,7 @@ class Solution:
         if not open_terms:
             self.conditions.append(Condition(remaining, equal=True))
         elif _is_mixed_radix(open_terms):
-            self._solve_digits(remaining, sorted(open_terms, key=lambda t: -hint(t[0])))
+            self._solve_digits(remaining, _by_place(open_terms)[::-1])
         else:
             self._solve_one(remaining, open_terms)
 
@@ -201,9 +201,14 @@ class Solution:
         self.conditions.extend(index.within(value, var.extent))
 
 
+def _by_place(terms: list[tuple[int, Var]]) -> list[tuple[int, Var]]:
+    """Digits from the lowest place on; of two with one place value, that of extent 1 is lower."""
+    return sorted(terms, key=lambda t: (hint(t[0]), hint(t[1].extent)))
+
+
 def _is_mixed_radix(terms: list[tuple[int, Var]]) -> bool:
     """True when the coefficients are place values: a sum determines every digit."""
-    ordered = sorted(terms, key=lambda t: hint(t[0]))
+    ordered = _by_place(terms)
     if not proven(ordered[0][0], 1):
         return False
     for (low, var), (high, _) in zip(ordered, ordered[1:], strict=False):

@@ -80,3 +80,19 @@ def test_transposed_errors(arguments):
         torch.conv_transpose1d(torch.zeros(1, 4, 5), torch.zeros(4, 2, 3), **arguments)
     with pytest.raises(RuntimeError):
         F.conv_transpose1d(mg.zeros(1, 4, 5), mg.zeros(4, 2, 3), **arguments)
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_a_kernel_as_large_as_the_input(size):
+    """One output and so a sum of one term: each coordinate of the input is a kernel's own."""
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.integers(-3, 4, shape).astype(np.float32)
+        for shape in ((8, 4, size, size), (1, 4, size, size))
+    ]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    ours = [mg.tensor(a, requires_grad=True) for a in arrays]
+    expected = differentiated(torch, "conv2d", *theirs, {})
+    got = differentiated(mg, "conv2d", *ours, {})
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
