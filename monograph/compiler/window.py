@@ -29,6 +29,7 @@ from .schedule import fingerprint
 from .windowed import Space, by_rows, multiply_of
 
 LEAST_BYTES = 1 << 16  # of an array that is worth a window
+LEAST_MATRIX = 1 << 13  # elements of one of its matrices
 DEEPEST = 256  # sums longer than this are too dear to be taken again in a backward pass
 SCRATCH = 1 << 21  # bytes that the windows of a block should take
 SMALL = 1 << 20  # elements of scratch memory that nobody minds
@@ -60,7 +61,9 @@ def _is_large(call: MatmulCall) -> Node | None:
     *_, m, n = call.c.shape
     if node.dtype is not dtypes.float32 or node.ndim < 2 or depth > DEEPEST:
         return None
-    return node if m * n >= (m + n) * depth and node.size * 4 >= LEAST_BYTES else None
+    if m * n < max(LEAST_MATRIX, (m + n) * depth):  # measured: stored, small ones are faster
+        return None
+    return node if node.size * 4 >= LEAST_BYTES else None
 
 
 def _form(finder: Finder, fit: Fit) -> list[Unit]:
