@@ -69,7 +69,7 @@ class Launch:
     """A launch in flight, and how to take it back."""
 
     __slots__ = ("serial", "executable")
-    serial: int
+    serial: int  # 0 until it is noted
     executable: Any
 
     def lines(self) -> Sequence[Line]:
@@ -90,6 +90,7 @@ class Flushed(Launch):
         self, recorder: Any, executable: Any, writes: Sequence[tuple[int, int]],
         replaced: list[tuple[Value, Value]],
     ) -> None:  # fmt: skip
+        self.serial = 0
         self.executable = executable
         self.records = recorder.records
         self.results: list[Value] = recorder.results
@@ -172,8 +173,9 @@ def lines_of(checks: Sequence[Note], records: Sequence[Any]) -> list[Line]:
 
 def begin(owner: status.Owner, launch: Launch) -> None:
     """Note a launch that was just submitted, and forget those that went well."""
+    if launch not in owner.launches:
+        owner.launches.append(launch)
     launch.serial = owner.serial
-    owner.launches.append(launch)
     _busy[owner] = None
     done = owner.words[status.DONE]
     if not owner.words[status.FAILED]:  # asked after `done`: what was done by then has not failed

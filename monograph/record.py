@@ -169,16 +169,12 @@ class Recorder:
             )
 
 
-_epoch_lock = threading.Lock()
-_epoch = 0
+_epochs = itertools.count(1)
 
 
 def next_epoch() -> int:
-    """A number that no other recording has, in any thread."""
-    global _epoch
-    with _epoch_lock:
-        _epoch += 1
-        return _epoch
+    """A number that no other recording has, in any thread: counting is one step of Python's."""
+    return next(_epochs)
 
 
 class _Local(threading.local):
@@ -713,28 +709,55 @@ def flush(reason: str) -> None:
         return
     key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
     wanted = residuals.extend(recorder.epoch, key, wanted)
+    started = Started(recorder, writes, reason)
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
             executable = programs.make(key, _form(recorder, wanted, writes), config.backend)
-        outcomes = executable.run(recorder.leaves, recorder.slots)
+        started.executable = executable
+        started.outcomes = outcomes = executable.run(recorder.leaves, recorder.slots)
+        _conclude(recorder, started, executable, outcomes)
     except BaseException:  # the compiler's, or the user pressed Ctrl-C
-        _abandon(recorder)
+        _interrupted(recorder, started)
         raise
-    results = recorder.results
-    replaced: list[tuple[Value, Value]] = []  # results, and what their storages held
+
+
+class Started:
+    """A flush under way: what is needed to finish it, should it be interrupted."""
+
+    __slots__ = (
+        "epoch", "serial", "writes", "reason", "executable", "outcomes", "replaced", "launch",
+    )  # fmt: skip
+
+    def __init__(
+        self, recorder: Recorder, writes: tuple[tuple[int, int], ...], reason: str
+    ) -> None:
+        self.epoch = recorder.epoch
+        self.serial = recorder.owner.serial
+        self.writes = writes
+        self.reason = reason
+        self.executable: Any = None
+        self.outcomes: Any = None
+        self.replaced: list[tuple[Value, Value]] = []  # results, and what their storages held
+        self.launch: launches.Flushed | None = None
+
+
+def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: list[Any]) -> None:
+    """Hand the outcomes to the results. Done twice, it is as if it had been done once."""
+    results, replaced = recorder.results, started.replaced
     taped: list[Value] = []
-    outcome: Any
     for position, outcome in zip(executable.outputs, outcomes, strict=True):
         value = results[position]
         if outcome.__class__ is Value:  # what was in the memory of that leaf is gone
-            value.data, value.block, value.address = outcome.data, outcome.block, outcome.address
-            value.exposed = outcome.exposed
+            if not value.ready:
+                value.data, value.block = outcome.data, outcome.block
+                value.address, value.exposed = outcome.address, outcome.exposed
+                value.ready = True
             outcome.ready = False
             outcome.data = outcome.block = outcome.record = None
         else:
             value.data, value.block, value.address = outcome
-        value.ready = True
+            value.ready = True
         # A known result no longer needs its history, unless a derivative may.
         value.record = tape = value.tape
         if tape is not None:
@@ -746,14 +769,32 @@ def flush(reason: str) -> None:
     if taped or recorder.spent:
         _close_tapes(recorder, taped)
     if recorder.capture is not None:
-        recorder.capture(recorder, executable, reason)
+        recorder.capture(recorder, executable, started.reason)
     owner = recorder.owner
     if executable.watched or owner.launches or owner.failure is not None:
-        launch = launches.Flushed(recorder, executable, writes, replaced)
+        started.launch = launch = launches.Flushed(recorder, executable, started.writes, replaced)
         recorder.reset()
         launches.begin(owner, launch)
     else:
         recorder.reset()
+
+
+def _interrupted(recorder: Recorder, started: Started) -> None:
+    """Forget a flush that has not begun to run; finish the bookkeeping of one that has."""
+    executable, launch = started.executable, started.launch
+    if recorder.epoch != started.epoch:  # it is over but for this
+        recorder.reset()
+        if launch is not None and not launch.serial:
+            launches.begin(recorder.owner, launch)
+        return
+    outcomes = started.outcomes
+    if outcomes is None and recorder.owner.serial != started.serial:
+        finish = getattr(executable, "interrupted", None)
+        outcomes = None if finish is None else finish(recorder.leaves)
+    if outcomes is None:
+        _abandon(recorder)
+    else:
+        _conclude(recorder, started, executable, outcomes)
 
 
 def flush_here(reason: str) -> None:

@@ -1,6 +1,8 @@
 """Rules about recording and flushing that users rely on without knowing them: one test for each."""
 
+import contextlib
 import copy
+import itertools
 import os
 import pickle
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 import monograph as mg
 import monograph.nn.functional as F
 from monograph import nn, record, statistics
+from monograph.config import config
 from monograph.data import DataLoader, TensorDataset
 from monograph.programs import Programs
 
@@ -473,6 +476,81 @@ def test_an_interrupted_flush_leaves_state_unchanged(where, monkeypatch):
     step()
     changed = [p.detach().numpy() for p in model.parameters()]
     assert not any(np.array_equal(a, b) for a, b in zip(changed, before, strict=True))
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at the n-th call or return within a flush."""
+
+    def __init__(self, when):
+        self.left = when
+        self.raised = False
+        self.depth = 0
+
+    def __call__(self, frame, event, argument):
+        if frame.f_code is record.flush.__code__ and event in ("call", "return"):
+            self.depth += 1 if event == "call" else -1
+        if self.depth <= 0:
+            return
+        self.left -= 1
+        if self.left < 0:
+            sys.setprofile(None)
+            self.raised = True
+            raise KeyboardInterrupt
+
+
+def state(model, optimizer):
+    tensors = [p.detach() for p in model.parameters()]
+    tensors += [t for held in optimizer.state.values() for t in held.values()]
+    return [t.numpy().copy() for t in tensors if isinstance(t, mg.Tensor)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # half-made blocks
+@pytest.mark.parametrize("limit", [0, 100_000], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("network_of", ["plain", "watched"])
+def test_ctrl_c_within_a_flush_does_a_step_once_or_not_at_all(limit, network_of, monkeypatch):
+    """At whatever call it strikes: parameters and state are those before the step, or after."""
+    monkeypatch.setattr(config, "tier0_limit", limit)
+    table = mg.nn.Embedding(5, 4) if network_of == "watched" else mg.nn.Linear(4, 4)
+    model = mg.nn.Sequential(table, mg.nn.Linear(4, 3))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x = mg.tensor([0, 3, 4]) if network_of == "watched" else mg.rand(3, 4)
+
+    def step():
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+        mg.synchronize()
+    begin = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+    path = [state(model, optimizer)]
+    for _ in range(2):
+        step()
+        path.append(state(model, optimizer))
+    done = 0
+    for when in itertools.count():
+        model.load_state_dict(begin[0])
+        optimizer.load_state_dict(begin[1])
+        mg.synchronize()
+        interrupt = Interrupt(when)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.setprofile(interrupt)
+            step()
+        sys.setprofile(None)
+        made = state(model, optimizer)
+        place = [equal(made, expected) for expected in path[:2]].index(True)
+        done += place
+        step()
+        assert equal(state(model, optimizer), path[place + 1]), when
+        if not interrupt.raised:
+            break
+    assert when > 10
+    assert 0 < done < when + 1  # it was met on both sides
+
+
+def equal(made, expected):
+    return all(np.allclose(a, b, rtol=1e-5, atol=1e-6) for a, b in zip(made, expected, strict=True))
 
 
 INTERRUPTED = """

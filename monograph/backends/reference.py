@@ -47,6 +47,21 @@ class Interpreted:
         owner.serial += 1
         arrays = [value.array() for value in leaves]
         results = self._results(arrays, slots, owner)
+        owner.results = (owner.serial, results)  # from here on, an interrupted run is finished
+        return self._written(leaves, arrays, results, owner)
+
+    def interrupted(self, leaves: Sequence[Value]) -> list[Outcome] | None:
+        """The outcomes of a run that was interrupted once all was computed; None before it."""
+        owner = status.current()
+        serial, results = owner.results
+        if serial != owner.serial:
+            return None
+        return self._written(leaves, [value.array() for value in leaves], results, owner)
+
+    def _written(
+        self, leaves: Sequence[Value], arrays: list[np.ndarray], results: list[np.ndarray],
+        owner: status.Owner,
+    ) -> list[Outcome]:  # fmt: skip
         outcomes: list[Outcome] = [(array, None, 0) for array in results]
         for position, leaf in self.writes:
             place, old = self.outputs.index(position), leaves[leaf]

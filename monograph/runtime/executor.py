@@ -257,6 +257,7 @@ class Executor:
             submitted = loop.submitted.value
             if submitted - loop.completed.value >= QUEUE:  # the queue is full
                 self.wait(submitted - QUEUE + 1)
+            self._retire(loop.completed.value)
             ticket = frame.ticket = submitted + 1
             if self.watch is not None:
                 self.watch(frame)
@@ -264,9 +265,17 @@ class Executor:
             self._in_flight.append((ticket, frame, keep))
             run = loop.run_here if self._serial else loop.submit
             run(frame.address)
-            self._retire(loop.completed.value)
             frame.program.return_frame(frame)
         return ticket
+
+    def latest(self, program: Program, serial: int) -> object:
+        """What the launch of a program that an owner counts so keeps; None if it never began."""
+        loop = self._native
+        if loop is None or not self._in_flight:
+            return None
+        ticket, frame, kept = self._in_flight[-1]
+        begun = ticket <= loop.submitted.value
+        return kept if begun and frame.program is program and frame.serial == serial else None
 
     def wait(self, ticket: int) -> None:
         """Return when the launch with this ticket, and so all before it, has completed."""

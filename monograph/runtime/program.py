@@ -559,6 +559,11 @@ class Frame:
         self.words[_OWNER] = owner.address
         self.words[_SERIAL] = serial
 
+    @property
+    def serial(self) -> int:
+        """How its owner counts the launch."""
+        return self.words[_SERIAL]
+
     def fill(self, leaves: tuple[int, ...], arena: int = 0) -> None:
         """Set the address of every leaf, and of the arena."""
         if leaves != self._leaves:

@@ -34,6 +34,7 @@ class Owner:
         self.serial = 0  # launches so far
         self.launches: deque[Any] = deque()
         self.failure: Any = None
+        self.results: tuple[int, Any] = (0, None)  # of a launch that ran without the driver
 
     @property
     def held(self) -> bool:

@@ -146,6 +146,15 @@ class CpuExecutable:
             EXECUTOR.synchronize()
         return self._outcomes(leaves, blocks, results)
 
+    def interrupted(self, leaves: Sequence[Value]) -> list[Outcome] | None:
+        """The outcomes of a run that was interrupted behind its launch; None before it."""
+        kept: Any = EXECUTOR.latest(self.native.program, status.current().serial)
+        if kept is None:
+            return None
+        blocks = kept[1]
+        results = [0 if block is None else block.address for block in blocks]
+        return self._outcomes(leaves, blocks, results)
+
     def _outcomes(
         self, leaves: Sequence[Value], blocks: Sequence[Any], results: Sequence[int]
     ) -> list[Outcome]:
