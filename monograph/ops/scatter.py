@@ -232,6 +232,20 @@ def _(
     return own, None, _spread_back(src, part)
 
 
+def _saved(source: str, reduction: int) -> Any:
+    """PyTorch's derivative of a product divides the result; `reduction` is among the attributes."""
+
+    def saves(inputs: Any, attributes: Any) -> Any:
+        if attributes[reduction] != "prod":
+            return None
+        return dict.fromkeys(("x", source), ("x", "index", source, "result"))
+
+    return saves
+
+
+scatter_reduce.operator.saves = _saved("src", 1)
+
+
 def _slices_of(x: Any, dim: int, index: Any, source: Any) -> tuple[Region, Any]:
     """The region of whole slices, and the source in its shape."""
     k = axis_of(x, dim)
@@ -345,6 +359,9 @@ def _(
     region, shaped = _slices_of(x, dim, index, source)
     own, part = _pull(g, y, x, shaped, region, reduce, include_self)
     return own, None, build.reshape(part, source.shape)
+
+
+index_reduce.operator.saves = _saved("source", 1)
 
 
 @operator(inplace=True)

@@ -10,10 +10,9 @@ from ...tensor import Tensor
 from .. import return_types
 from ..define import function, operator
 from ..inplace import with_out
-from ..matmul import matmul
-from .checks import check_matrix
-from .matrix import adjoint, identity, joined, part, product, real_of, triangle, window
-from .systems import divided_by_upper, solve_triangle, solve_triangular
+from .checks import batched, check_matrix, check_sides, same_dtype
+from .matrix import adjoint, identity, joined, part, product, real_of, triangle, turned, window
+from .systems import divided_by_upper, solve_triangle
 
 f = build.functions
 
@@ -185,14 +184,28 @@ def lu_solve(
     2.0
     """
     check_matrix(LU, "linalg.lu_solve", square=True, letter="LU")
-    if not left:
-        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    p, low, up = _unpacked(LU, pivots)
+    check_matrix(B, "linalg.lu_solve", letter="B")
+    same_dtype(LU, B, "linalg.lu_solve")
+    check_sides(LU, B, left, "linalg.lu_solve")
+    factors, b = batched(LU, B if left else B.mH)
+    where = pivots.expand(*factors.shape[:-1])
+    found = solve_by_lu(factors, where, b, adjoint == left)
+    return found if left else found.mH
+
+
+@operator(to=None, method=False)
+def solve_by_lu(both: Tensor, pivots: Tensor, b: Tensor, adjoint: bool) -> Any:
+    """x with A · x = b, or Aᴴ · x = b, given the factors of A, of equal leading axes."""
+    p = permutation_of(pivots, both.shape[-2], both.dtype)
+    low, up = unit_lower(both), upper_factor(both)
     if adjoint:  # Aᴴ = Uᴴ · Lᴴ · Pᵀ
-        half = solve_triangular(up.mH, B, upper=False)
-        return matmul(p, solve_triangular(low.mH, half, upper=True, unitriangular=True))
-    half = solve_triangular(low, matmul(p.mT, B), upper=False, unitriangular=True)
-    return solve_triangular(up, half, upper=True)
+        half = solve_triangle(turned(f.conj(up)), b, False, False)
+        return product(p, solve_triangle(turned(f.conj(low)), half, True, True))
+    half = solve_triangle(low, product(turned(p), b), False, True)
+    return solve_triangle(up, half, True, False)
+
+
+solve_by_lu.operator.saves = {"both": ("both", "pivots", "result"), "b": ("both", "pivots")}
 
 
 # --- PyTorch's older spellings ------------------------------------------------------------------

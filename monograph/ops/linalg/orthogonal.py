@@ -117,6 +117,9 @@ def householder_product(A: Tensor, tau: Tensor) -> Any:
     return result
 
 
+householder_product.operator.saves = dict.fromkeys(("A", "tau"), ("A", "tau", "result"))
+
+
 @function(method=True)
 @with_out
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
@@ -172,3 +175,7 @@ def ormqr(x: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: b
     q = householder_product(wide, tau)
     q = adjoint(q) if transpose else q
     return matmul(q, other) if left else matmul(other, q)
+
+
+_READ = ("x", "tau", "other", "result")
+ormqr.operator.saves = {"x": _READ, "tau": _READ, "other": ("x", "tau")}

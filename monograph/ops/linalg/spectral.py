@@ -270,6 +270,9 @@ def complex_eigenvalues(a: Tensor) -> Any:
     return build.call("eigvals", a)
 
 
+complex_eigenvalues.operator.saves = {"a": ("result",)}
+
+
 @complex_eigenvalues.derivative
 def _(g: Any, y: Any, a: Any) -> Any:
     _, vectors = eig_parts(eig_packed(a), a.shape[-1])
@@ -280,6 +283,9 @@ def _(g: Any, y: Any, a: Any) -> Any:
 def eig_factors(a: Tensor) -> Any:
     """(eigenvalues, eigenvectors)."""
     return eig_parts(eig_packed(a), a.shape[-1])
+
+
+eig_factors.operator.saves = {"a": ("results",)}
 
 
 @function(to="linalg")
