@@ -8,7 +8,9 @@ executable. `identity()` and `restore(image)` are for backends whose programs ar
 `supports(dtype)`, where there is one, says for which element types kernels can be made: nodes of
 others are left to the reference interpreter, as steps of the program. One that says `MANY_SIZES`
 builds programs for many sizes: where `compilation.decisions` is set, `build` returns a function
-from the values of symbols to an executable.
+from the values of symbols to an executable. One that says `LOOPS` runs loops; for others they are
+unrolled. `packs(kind, operands, options)` says whether its library has a layout of its own for the
+weights of a product in a loop, which a step "pack" then makes once.
 """
 
 from __future__ import annotations

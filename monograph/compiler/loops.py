@@ -225,8 +225,9 @@ def prune(node: Loop, used: list[int]) -> Results:
         if n in ends:
             stack = result(made, place[body.carries[n].id])
             found[n] = _element(stack, 0 if node.reverse else node.trips - 1)
-        elif n < count:
-            found[n] = result(made, needed.index(n))
+        elif n < count:  # equal ends are one
+            twin = next(k for k in needed if body.carries[k] is body.carries[n])
+            found[n] = result(made, needed.index(twin))
         else:
             found[n] = result(made, place[body.outputs[n].id])
     return found

@@ -56,7 +56,14 @@ def outputs_of(call: LoopUnit) -> Outputs:
     for result in sorted(call.results, key=lambda node: node.number):
         if result.number >= count:
             found.stacks[result.number] = _add(found.nodes, place, made[result.number], True)
-    found.carries = [_add(found.nodes, place, y, False) for y in made[:count]]
+    ends = {result.number for result in call.results}
+    taken = set(found.stacks.values())  # outputs whose memory is no end of a carry, or another's
+    for k, y in enumerate(made[:count]):
+        at = _add(found.nodes, place, y, False)
+        if k in ends:
+            at = _add(found.nodes, place, y, True) if at in taken else at
+            taken.add(at)
+        found.carries.append(at)
     return found
 
 
