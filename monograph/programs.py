@@ -93,6 +93,10 @@ class Programs:
                 member.note()
             self._by_key.setdefault(key, []).append(executable)
             return executable
+        if member is not None and (member.family.samples or not _is_small(recording)):
+            executable = member.recall(backends.load(backend))  # a small one is interpreted first
+            if executable is not None:
+                return self._share(key, executable)
         lookup = self._lookup(key, recording, digest, member)
         if member is not None:
             patience = 2 if _is_small(recording) else 1

@@ -1,9 +1,11 @@
 """Programs kept on disk, so that the next process starts without compiling.
 
 Each program is one file, named by the digest of its recording, under `programs` in the cache
-folder. Files are whole or not there; one that is damaged is compiled and written again. The folder
-is bounded: now and then a writer deletes the programs that were not used for the longest time. No
-failure of the disk is an error: programs are then compiled as if there were no cache.
+folder. Of a program for many sizes the sizes are kept that it was made from, and the code of its
+kernels: the next process runs the passes again, and compiles nothing. Files are whole or not there;
+one that is damaged is compiled and written again. The folder is bounded: now and then a writer
+deletes what was not used for the longest time. No failure of the disk is an error: programs are
+then compiled as if there were no cache.
 """
 
 from __future__ import annotations
@@ -40,12 +42,9 @@ class Shelf:
 
     def load(self, digest: str) -> Image | None:
         """The program of this digest, if it is there and whole."""
-        path = self.path(digest)
-        stored = read_checked(path)
+        stored = self.fetch(digest)
         if stored is None:
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # the oldest are deleted first
         try:
             return from_bytes(stored)
         except (ValueError, KeyError, TypeError):
@@ -53,8 +52,21 @@ class Shelf:
 
     def store(self, digest: str, image: Image) -> None:
         """Keep a program."""
+        self.keep(digest, image.to_bytes())
+
+    def fetch(self, digest: str) -> bytes | None:
+        """What was kept under this digest, if it is there and whole."""
+        path = self.path(digest)
+        stored = read_checked(path)
+        if stored is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # the oldest are deleted first
+        return stored
+
+    def keep(self, digest: str, content: bytes) -> None:
+        """Keep something under a digest."""
         try:
-            write_checked(self.path(digest), image.to_bytes())
+            write_checked(self.path(digest), content)
         except OSError as problem:
             self._complain(problem)
             return

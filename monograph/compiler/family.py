@@ -7,6 +7,7 @@ numbers have the form that the program was made for, and the facts that the prog
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from .. import statistics
 from ..config import config
 from ..ir.extent import Decisions
+from .digest import digest_of
+from .disk import shelf
 from .pipeline import Executable, Template, compile_template
 from .recording import Recording
 from .sizes import Form, Numbers, Structure, form_of, opened
@@ -50,6 +53,7 @@ class Family:
     samples: list[Numbers] = field(default_factory=list)
     programs: list[Sized] = field(default_factory=list)
     failed: set[Any] = field(default_factory=set)  # patterns of forms, and what was wanted
+    recalled: bool = False  # whether the disk was looked at
     latest: Any = None  # the executable that ran last
     runs: int = 0  # of the latest, one after another
 
@@ -89,11 +93,55 @@ class Member:
         `patience` is how many other sizes must have come before.
         """
         self.note()
-        family, recording = self.family, self.recording
+        family = self.family
         attempts = len(family.programs) + len(family.failed)
         if len(family.samples) <= patience or attempts >= PROGRAMS:
             return None
-        form = form_of(family.samples, self.structure.leading)
+        name = self._name(backend)
+        program = self._made(family.samples, name, backend)
+        if program is None:
+            return None
+        if name is not None:
+            shelf.keep(name, json.dumps(family.samples).encode())
+        return self._set_up(program)
+
+    def recall(self, backend: Any) -> Executable | None:
+        """The program for many sizes that an earlier process made, set up for these.
+
+        What is on disk is how it was made, and the code of its kernels.
+        """
+        family = self.family
+        if family.recalled or family.programs:
+            return None
+        family.recalled = True
+        name = self._name(backend)
+        stored = None if name is None else shelf.fetch(name)
+        if name is None or stored is None:
+            return None
+        try:
+            samples = [tuple(map(int, sample)) for sample in json.loads(stored)]
+        except (ValueError, TypeError):
+            return None
+        if not samples or {len(sample) for sample in samples} != {len(self.structure.numbers)}:
+            return None
+        program = self._made(samples, name, backend)
+        if program is None:
+            return None
+        family.samples = samples[-SAMPLES:]
+        return self._set_up(program)
+
+    def _name(self, backend: Any) -> str | None:
+        """The name of this structure on disk; None where it is not kept."""
+        identity = getattr(backend, "identity", None)
+        if not config.disk_cache or identity is None:
+            return None
+        closed = opened(self.recording, [-1] * len(self.structure.numbers))
+        return digest_of(closed, f"{identity()}\nfor many sizes")
+
+    def _made(self, samples: list[Numbers], name: str | None, backend: Any) -> Sized | None:
+        """A program for what these sizes have in common, unless that was tried."""
+        family, recording = self.family, self.recording
+        form = form_of(samples, self.structure.leading, name)
         pattern = (form.pattern, recording.wanted, recording.writes)
         if pattern in family.failed or not form.symbols:
             return None
@@ -102,7 +150,7 @@ class Member:
             family.failed.add(pattern)
             return None
         family.programs.insert(0, program)
-        return self._set_up(program)
+        return program
 
     def _set_up(self, program: Sized) -> Executable | None:
         """The program at the sizes of this recording, if it may run it."""
@@ -126,7 +174,10 @@ def _compiled(form: Form, recording: Recording, backend: Any) -> Sized | None:
     except Exception as problem:  # whatever needs a number, and there is none: fix the sizes
         _report(problem)
         return None
-    statistics.note_compilation()
+    if template.compiled:
+        statistics.note_compilation()
+    else:
+        statistics.counters.programs_from_disk += 1
     return Sized(form, decisions, template, frozenset(recording.wanted), recording.writes)
 
 

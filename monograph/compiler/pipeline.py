@@ -89,6 +89,7 @@ class Compilation:
     decisions: Decisions | None = None  # where the program is for many sizes
     image: Image | None = None  # where the backend makes one: what is kept on disk
     backend: Any = None
+    compiled: bool = True  # whether any of its code was not on disk
     lookup: str = ""  # where a program was looked for before this one was made
     instructions: list[Facts] = field(default_factory=list)  # where a step may be several
     meta_nodes: int = 0
@@ -211,6 +212,7 @@ class Template:
 
     bind: Callable[[Values], Any]
     shapes: tuple[tuple[int, ...], ...]  # of all results of the recording
+    compiled: bool = True  # whether any of its code was not on disk
 
     def shapes_at(self, values: Values) -> tuple[tuple[int, ...], ...]:
         """The shapes of all results at given sizes."""
@@ -233,7 +235,7 @@ def compile_template(recording: Recording, backend: Any, decisions: Decisions) -
         bind: Any = compile_for(made, backend)
     if config.verbosity:
         print(f"{made.summary()}, for many sizes", file=sys.stderr)
-    return Template(bind, tuple([node.shape for node in expansion.results]))
+    return Template(bind, tuple([node.shape for node in expansion.results]), made.compiled)
 
 
 def notes_at(made: Compilation, values: Values) -> tuple[Note, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from ..ir.dtypes import DType
@@ -113,8 +114,15 @@ class Form:
         return values
 
 
-def form_of(samples: Sequence[Numbers], leading: int) -> Form:
-    """The form that all of these numbers fit; symbols are hinted at the last of them."""
+def _digest(name: str, samples: Sequence[Numbers]) -> str:
+    return blake2b(f"{name} {samples}".encode(), digest_size=6).hexdigest()
+
+
+def form_of(samples: Sequence[Numbers], leading: int, name: str | None = None) -> Form:
+    """The form that all of these numbers fit; symbols are hinted at the last of them.
+
+    With the name of a structure, symbols have the same names in every process.
+    """
     columns = list(zip(*samples, strict=True))
     # Definitions ask whether a number is 0 or 1, or negative, so these are never left open.
     fixed = [len(set(column)) == 1 or column[-1] < LEAST for column in columns]
@@ -124,7 +132,7 @@ def form_of(samples: Sequence[Numbers], leading: int) -> Form:
             first.setdefault(column, place)
     # Sizes of leaves before integers in attributes, small ones first: products follow.
     order = sorted(first, key=lambda column: (first[column] >= leading, column[-1]))
-    prefix = f"s{next(_serial)}"
+    prefix = f"s{next(_serial)}" if name is None else f"s{_digest(name, samples)}"
     symbols: list[Symbol] = []
     known: dict[Column, tuple[Size, Any]] = {}
     for column in order:

@@ -20,7 +20,7 @@ from monograph.compiler.disk import Shelf
 from monograph.compiler.plan import LibraryStep, Plan
 from monograph.compiler.recording import Entry, Recording
 from monograph.runtime import native
-from monograph.runtime.checked_file import TEMPORARY_PREFIX
+from monograph.runtime.checked_file import TEMPORARY_PREFIX, read_checked, write_checked
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,6 +146,56 @@ def test_a_process_that_is_killed_while_it_writes(filled, tmp_path):
     assert any(path.name.startswith(TEMPORARY_PREFIX) for path in tmp_path.rglob("*"))
     assert run(tmp_path)[0] == [compiled, 0, losses]
     assert run(tmp_path)[0] == [0, compiled, losses]
+
+
+# --- programs for many sizes --------------------------------------------------------------------
+
+SIZES = """
+import json
+import numpy as np
+import monograph as mg
+import monograph.nn.functional as F
+w = mg.tensor(np.linspace(-1, 1, 60, dtype="float32").reshape(5, 12), requires_grad=True)
+sums = []
+for n in ROWS:
+    x = mg.tensor(np.linspace(0, 1, 5 * n, dtype="float32").reshape(n, 5))
+    loss = F.softmax((x @ w).relu(), 1)[:, 0].mean()
+    (gradient,) = mg.autograd.grad(loss, w)
+    sums.append([loss.item(), gradient.numpy().tolist()])
+stats = mg.stats()
+print(json.dumps([stats.compilations, stats.programs_from_disk, sums]))
+"""
+
+
+def sizes(*rows):
+    return SIZES.replace("ROWS", str(rows))
+
+
+def test_sizes_that_vary_compile_nothing_in_the_next_process(tmp_path):
+    compiled, found, _ = run(tmp_path, sizes(40, 64, 7))[0]
+    assert (compiled, found) == (2, 0)
+    again = run(tmp_path, sizes(40, 64, 7))[0]
+    assert again[:2] == [0, 2]
+    others = run(tmp_path, sizes(33, 100, 12, 7))[0]
+    assert others[:2] == [0, 1]
+    plain = run(tmp_path / "other", sizes(33, 100, 12, 7), disk_cache=0)[0]
+    for (loss, gradient), (wanted, exact) in zip(others[2], plain[2], strict=True):
+        assert loss == pytest.approx(wanted, rel=1e-5)
+        np.testing.assert_allclose(gradient, exact, rtol=1e-4, atol=1e-6)
+
+
+def test_sizes_that_a_kept_program_does_not_fit(tmp_path):
+    run(tmp_path, sizes(40, 64))
+    assert run(tmp_path, sizes(1, 33))[0][:2] == [1, 1]  # one row is a program of its own
+
+
+@pytest.mark.parametrize("content", [b'"x"', b"[[1, 2], [3]]"])
+def test_what_is_kept_of_sizes_may_be_damaged(tmp_path, content):
+    run(tmp_path, sizes(40, 64))
+    (kept,) = [p for p in programs(tmp_path) if read_checked(p)[:1] == b"["]
+    write_checked(kept, content)
+    assert run(tmp_path, sizes(33, 50))[0][:2] == [2, 0]
+    assert run(tmp_path, sizes(34, 51))[0][:2] == [0, 1]
 
 
 # --- what a program is known by -----------------------------------------------------------------

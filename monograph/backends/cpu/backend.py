@@ -17,6 +17,7 @@ from ...codegen.llvm import Machine, Module, regions_of
 from ...codegen.llvm.bounds import OUTSIDE
 from ...codegen.llvm.window import with_scratch
 from ...codegen.window import Window
+from ...compiler.disk import shelf
 from ...compiler.facts import Facts, facts_of
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
@@ -41,6 +42,7 @@ on_synchronize(EXECUTOR.synchronize)
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
 MODULE_CHARACTERS = 24_000
 MANY_SIZES = True  # `build` makes programs for many sizes too
+DIGEST_LENGTH = 40  # of the names on disk
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
 supports = real_numbers  # element types for which there are kernels; others run on the host
@@ -185,9 +187,11 @@ class CpuExecutable:
 def build(made: Compilation) -> Any:
     """Compile the kernels and make the native program; for many sizes, `bind` makes it."""
     kernels = {name: low.kernel for name, low in made.kernels.items()}
-    code, sizes = compile_kernels(kernels)
     if made.decisions is not None:
+        code, sizes, fresh = compile_kernels(kernels, keep=config.disk_cache)
+        made.compiled = fresh > 0
         return Instances(made, code, sizes).bind
+    code, _, _ = compile_kernels(kernels)
     assert made.plan is not None
     results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
@@ -264,23 +268,41 @@ class Instances:
 
 
 def compile_kernels(
-    kernels: Mapping[str, Kernel],
-) -> tuple[tuple[bytes, ...], dict[str, tuple[Extent, ...]]]:
-    """Object code of all kernels, several in one object; and which sizes each is to be given."""
+    kernels: Mapping[str, Kernel], keep: bool = False
+) -> tuple[tuple[bytes, ...], dict[str, tuple[Extent, ...]], int]:
+    """Object code of all kernels, several in one object; which sizes each is to be given.
+
+    And how many objects were compiled: with `keep`, those on disk are not compiled again.
+    """
     machine = _machine()
     sizes: dict[str, tuple[Extent, ...]] = {}
     helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
+    names: list[str] = []  # on disk
+    found: list[bytes | None] = []
     with Batch(helpers) as batch:
+
+        def add(text: str) -> None:
+            names.append(native.object_key(text)[:DIGEST_LENGTH] if keep else "")
+            found.append(shelf.fetch(names[-1]) if keep else None)
+            if found[-1] is None:
+                batch.submit(text)
+
         module = Module(machine)
         for kernel in kernels.values():
             module.add(kernel)
             sizes |= module.sizes
             if module.length >= MODULE_CHARACTERS:
-                batch.submit(module.text())
+                add(module.text())
                 module = Module(machine)
         if module.length:
-            batch.submit(module.text())
-        return tuple(batch.collect()), sizes
+            add(module.text())
+        fresh = batch.collect()
+    rest = iter(fresh)
+    code = tuple([next(rest) if each is None else each for each in found])
+    for name, each, old in zip(names, code, found, strict=True):
+        if keep and old is None:
+            shelf.keep(name, each)
+    return code, sizes, len(fresh)
 
 
 def parallel_regions(kernel: Kernel) -> int:
