@@ -101,6 +101,7 @@ class Profile:
     seconds: float = 0.0
     spans: list[Span] = field(default_factory=list)
     kernels: list[KernelTime] = field(default_factory=list)  # the longest first
+    interpreted: int = 0  # flushes that NumPy ran: small ones, when they come for the first time
     _begin: float = 0.0
     _launches: list[_Launch] = field(default_factory=list)
     _frames: dict[int, Frame] = field(default_factory=dict)
@@ -115,6 +116,7 @@ class Profile:
         record.wait()
         statistics.spans = []
         EXECUTOR.watch, record.observer = self._watch, self
+        self.interpreted = -statistics.counters.interpreted
         self._begin = time.perf_counter()
         return self
 
@@ -127,6 +129,7 @@ class Profile:
             EXECUTOR.synchronize()
             self.seconds = time.perf_counter() - self._begin
             EXECUTOR.watch, record.observer = None, None
+            self.interpreted += statistics.counters.interpreted
             for frame in self._frames.values():
                 frame.profile(False)
             self._collect(statistics.spans or [])
@@ -214,7 +217,7 @@ class Profile:
         share = self.kernel_seconds / max(self.seconds, 1e-12)
         lines = [
             f"{self.seconds * 1e3:.1f} ms, {self.kernel_seconds * 1e3:.1f} ms ({share:.0%}) of it "
-            "in kernels",
+            f"in kernels{self._untimed()}",
             f"{'ms':>9} {'share':>6} {'calls':>6} {'µs each':>9} {'GB/s':>7} {'GFLOP/s':>8}  "
             f"{'kind':9}  kernel, line",
         ]
@@ -230,6 +233,12 @@ class Profile:
             seconds = sum(each.seconds for each in rest)
             lines.append(f"{seconds * 1e3:9.3f} {seconds / total:6.1%}  {len(rest)} more")
         return "\n".join(lines)
+
+    def _untimed(self) -> str:
+        """Work that is in no line of the table."""
+        if not self.interpreted:
+            return ""
+        return f"; {self.interpreted} small flushes that were new ran in NumPy, untimed"
 
     def save(self, path: str | Path) -> None:
         """Write a trace that ui.perfetto.dev and chrome://tracing open."""

@@ -213,3 +213,26 @@ def test_a_profile_of_waiting_has_the_time_of_waiting():
         time.sleep(0.02)
     assert run.seconds >= 0.02 and run.kernels == []
     assert "in kernels" in str(run)
+
+
+def test_flushes_that_were_interpreted_are_mentioned(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+    x = mg.tensor([1.0, 2.0])
+    found = []
+    with mg.config.override(tier0_limit=100, disk_cache=False):
+        for _ in range(2):
+            with mg.profile() as run:
+                mg.eval((x * 3).cosh())
+            found.append((run.interpreted, len(run.kernels), "ran in NumPy" in str(run)))
+    assert found == [(1, 0, True), (0, 1, False)]
+
+
+def test_the_turns_of_a_loop_are_timed_together():
+    layer, x = nn.LSTM(6, 8), array(5, 2, 6)
+    mg.eval(layer(x)[0])
+    mg.synchronize()
+    with mg.profile() as run:
+        kept = layer(x)[0]
+    assert run.kernels and all(kernel.seconds > 0 for kernel in run.kernels)
+    assert all("test_profiler.py" in kernel.line for kernel in run.kernels)
+    del kept
