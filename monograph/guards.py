@@ -243,6 +243,14 @@ class Guards:
         if isinstance(value, (FunctionType, MethodType, functools.partial)) or _is_jitted(value):
             self._enter(value, {})
 
+    def objects(self) -> list[Any]:
+        """All that was found behind names, in closures and in modules."""
+        found = [each[2] for each in self.names.values()]
+        found += [each[1] for each in self.cells.values()]
+        for module, _ in self.modules.values():
+            found += vars(module).values()
+        return found
+
     # --- asking ---
 
     def changed(self) -> str | None:

@@ -24,7 +24,7 @@ from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
 from .storage import Meta, Storage, Value
-from .tensor import Tensor, from_value
+from .tensor import Parameter, Tensor, from_value
 
 TRACES = 64  # signatures kept per function
 STATES = 8  # traces of one signature, under other guards; and misses in a row before giving up
@@ -82,8 +82,9 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = record.recorder()
-        if recorder.hold or recorder.eager:
-            return self.function(*args, **kwargs)  # inside another trace, or step by step
+        if recorder.hold or recorder.eager or recorder.packing:
+            # Inside another trace, step by step, or with Python hooks on what is saved.
+            return self.function(*args, **kwargs)
         if recorder.records:
             record.flush("jit entry")
         leaves: list[Tensor] = []
@@ -91,8 +92,8 @@ class Jitted:
         if kwargs:
             shape.append(("by name", _signature(kwargs, leaves)))
         key = (
-            tuple(shape), recorder.grad, recorder.inference, config.backend, config.onednn,
-            config.bounds_checks, get_default_dtype(),
+            tuple(shape), recorder.grad, recorder.inference, recorder.autocast, config.backend,
+            config.onednn, config.bounds_checks, get_default_dtype(), _shared(leaves),
         )  # fmt: skip
         replays = self._replays.get(key, _UNSEEN)
         if replays is None:
@@ -116,6 +117,7 @@ class Jitted:
         recorder = record.recorder()
         trace = Trace()
         entry = [t._value() for t in leaves]
+        bases = [(t._storage, t._storage.value) for t in leaves if t._view is not None]
         guards = Guards(self.function, self._arguments(args, kwargs))
         recorder.hold += 1
         recorder.capture, recorder.deposits, recorder.modules = trace, [], []
@@ -131,14 +133,16 @@ class Jitted:
         if reason is not None:
             self._note(f"traced again: {reason}")
         problem = _obstacle(trace, result, deposits)
+        replay = None
+        if any(storage.value is not before for storage, before in bases):
+            problem = problem or "it writes into an argument that is a view"
+        if problem is None:
+            guards.settle(modules)
+            replay = Replay(trace, leaves, entry, result, deposits, guards)
+            problem = _guard_tensors(guards, replay, deposits, cleared)
         if problem is not None:
             self._note(f"not replayed: {problem}")
-            self._keep(key, None)
-        else:
-            guards.settle(modules)
-            replay = Replay(trace, entry, result, deposits, guards)
-            _guard_tensors(guards, replay, deposits, cleared)
-            self._keep(key, replay)
+        self._keep(key, replay if problem is None else None)
         return result
 
     def _keep(self, key: Any, replay: Replay | None) -> None:
@@ -188,6 +192,7 @@ class Jitted:
 MODES = (
     "grad mode",
     "inference mode",
+    "autocast",
     "the backend",
     "onednn",
     "bounds_checks",
@@ -204,12 +209,30 @@ def _shown(part: Any) -> str:
     return repr(part)
 
 
-def _guard_tensors(guards: Guards, replay: Replay, deposits: list[Any], cleared: set[int]) -> None:
+def _shared(tensors: list[Tensor]) -> Any:
+    """Which arguments share a storage, or None; parameters count as what they are."""
+    numbers = {id(t._storage): n for n, t in enumerate(tensors)}
+    known = [(n, id(t)) for n, t in enumerate(tensors) if isinstance(t, Parameter)]
+    if len(numbers) == len(tensors):
+        return tuple(known)
+    return (*[numbers[id(t._storage)] for t in tensors], *known)
+
+
+def _guard_tensors(
+    guards: Guards, replay: Replay, deposits: list[Any], cleared: set[int]
+) -> str | None:
     """Guard which gradients there were, and which captured tensors required some.
 
-    One that the function set to None itself before it put another there does not matter.
+    One that the function set to None itself before it put another there does not matter. Returns
+    why the call cannot be replayed after all, if it cannot.
     """
-    guards.gradients = [(leaf, None) for leaf, _ in deposits if id(leaf) not in cleared]
+    guards.gradients = [
+        (leaf, None) for leaf, _ in deposits
+        if id(leaf) not in cleared and id(leaf) not in replay.passed
+    ]  # fmt: skip
+    sums = {id(t._grad._storage) for t in replay.given if t._grad is not None}
+    if any(id(storage) in sums for storage in replay.captured):
+        return "it uses the gradient that an argument had"
     written = {id(storage) for storage in replay.written()}
     captured = replay.captured
     known = {id(storage) for storage in captured}
@@ -224,6 +247,7 @@ def _guard_tensors(guards: Guards, replay: Replay, deposits: list[Any], cleared:
         else:  # only read, as an optimiser's step does: whichever it is then
             guards.needed.append(leaf)
             replay.follow(held._storage, Gradient(leaf))
+    return None
 
 
 class Gradient:
@@ -304,14 +328,17 @@ class Replay:
     """A traced call that can be launched again."""
 
     def __init__(
-        self, trace: Trace, entry: list[Value], result: Any, deposits: list[Any], guards: Guards
-    ) -> None:
+        self, trace: Trace, given: list[Tensor], entry: list[Value], result: Any,
+        deposits: list[Any], guards: Guards,
+    ) -> None:  # fmt: skip
         self.executable = trace.executable
         self.slots = trace.slots
         self.live = trace.live
         self.watched = trace.executable.watched
         self.lines = trace.lines
         self.origins = trace.origins
+        self.given = given  # the tensors among the arguments, of the latest call
+        self.passed = {id(t): n for n, t in enumerate(given)}  # those of the trace
         arguments = {id(value): n for n, value in enumerate(entry)}
         self.arguments: list[tuple[_Cell, int]] = []  # which argument a leaf is
         self.captured: list[Storage] = []  # read at each call
@@ -333,28 +360,49 @@ class Replay:
     def _note_results(self, trace: Trace, result: Any, deposits: list[Any]) -> None:
         """Where each result goes: to the caller, to a gradient, or over a storage."""
         place = {id(trace.results[p]): n for n, p in enumerate(self.executable.outputs)}
+        held = {id(storage) for storage in self.captured}
+        known = [each for each in self.guards.objects() if isinstance(each, Tensor)]
+        old = {*self.passed, *[id(t) for t in known]}  # tensors that were there before
+        # Arguments are not to be what the function finds by itself, or the same as in the trace.
+        self.met = held | {id(t._storage) for t in known}
+        self.twice = self._met()
         returned = _tensors(result)
-        fresh = {id(t._storage): None for t in returned}
+        made = [t for t in returned if id(t) not in old and id(t._storage) not in held]
+        fresh = {id(t._storage): None for t in made}
         self.result = result
-        self.returned = {id(t): place.get(id(t._storage.value)) for t in returned}
+        self.returned = dict.fromkeys([id(t) for t in returned])
+        self.returned |= {id(t): place.get(id(t._storage.value)) for t in made}
+        put = [each for each in deposits if id(each[1]._storage.value) in place]
         self.gradients = [
             (leaf, ref(leaf), made._storage.value.meta, place[id(made._storage.value)])
-            for leaf, made in deposits if id(made._storage.value) in place
+            for leaf, made in put if id(leaf) not in self.passed
+        ]  # fmt: skip
+        # The same for arguments, by their number.
+        self.gradients_of_arguments = [
+            (self.passed[id(leaf)], made._storage.value.meta, place[id(made._storage.value)])
+            for leaf, made in put if id(leaf) in self.passed
         ]  # fmt: skip
         fresh |= {id(made._storage): None for _, made in deposits}
         self.states: list[tuple[int, Any]] = []  # results that replace a storage's value
+        self.states_of_arguments: list[tuple[int, int]] = []
         self.stays: list[Storage] = []  # storages whose memory is written over
-        held = {id(storage) for storage in self.captured}
+        arguments = {id(t._storage): n for n, t in enumerate(self.given)}
         in_place: frozenset[int] = getattr(self.executable, "in_place", frozenset())
         for n, position in enumerate(self.executable.outputs):
             value = trace.results[position]
             storage = value.owner() if value.owner is not None else None
             if storage is None or storage.value is not value or id(storage) in fresh:
                 continue
-            if n in in_place and id(storage) in held:
+            if id(storage) in arguments:
+                self.states_of_arguments.append((n, arguments[id(storage)]))
+            elif n in in_place and id(storage) in held:
                 self.stays.append(storage)
             else:
                 self.states.append((n, ref(storage)))
+
+    def _met(self) -> list[int]:
+        """Of each argument, whether the function finds it by itself too, and which it is."""
+        return [id(t._storage) * (id(t._storage) in self.met) for t in self.given]
 
     def written(self) -> list[Any]:
         """The storages that the function writes to."""
@@ -366,6 +414,7 @@ class Replay:
 
     def inputs(self, arguments: list[Tensor]) -> list[Value]:
         """The arguments and the present state, in the order of the program's leaves."""
+        self.given = arguments
         for cell, n in self.arguments:
             cell.value = arguments[n]._value()
         return [cell.value for cell in self.cells]
@@ -379,6 +428,11 @@ class Replay:
             metas = zip(values, self.metas, strict=True)
             other = next(value.meta for value, meta in metas if value.meta is not meta)
             return f"a captured tensor is now {other}"
+        if self._met() != self.twice:
+            return "an argument is a captured tensor, or was"
+        for n, _, _ in self.gradients_of_arguments:
+            if self.given[n]._grad is not None:
+                return "an argument has a gradient now"
         return None
 
     def run(self, values: list[Value]) -> Any:
@@ -409,14 +463,15 @@ class Replay:
         for n, where in self.states:
             target = where()
             if target is not None:
-                old = target.value
-                value = _ready(old.meta, outcomes[n])
-                value.requires_grad, value.leaf = old.requires_grad, old.leaf
-                target.write(value)
-                value.replaces = None
-                launch.values.append(value)
-                launch.replaced.append((value, old))
+                _write(target, outcomes[n], launch)
+        for n, number in self.states_of_arguments:
+            _write(self.given[number]._storage, outcomes[n], launch)
         values = launch.values
+        for number, meta, n in self.gradients_of_arguments:
+            value = _ready(meta, outcomes[n])
+            value.gradient_of = ref(self.given[number])
+            self.given[number]._grad = from_value(value)
+            values.append(value)
         for leaf, reference, meta, n in self.gradients:  # as many as there are parameters
             value = Value(meta)
             value.data, value.block, value.address = outcomes[n]
@@ -429,12 +484,23 @@ class Replay:
         def give(t: Tensor) -> Tensor:
             n = self.returned[id(t)]
             if n is None:
-                return t
+                return self.given[self.passed[id(t)]] if id(t) in self.passed else t
             value = _ready(t._storage.value.meta, outcomes[n])
             launch.values.append(value)
             return from_value(value)
 
         return give(self.result) if isinstance(self.result, Tensor) else _map(self.result, give)
+
+
+def _write(target: Storage, outcome: Any, launch: launches.Replayed) -> None:
+    """Give a storage a new value."""
+    old = target.value
+    value = _ready(old.meta, outcome)
+    value.requires_grad, value.leaf = old.requires_grad, old.leaf
+    target.write(value)
+    value.replaces = None
+    launch.values.append(value)
+    launch.replaced.append((value, old))
 
 
 def _ready(meta: Meta, outcome: Any) -> Value:

@@ -5,7 +5,7 @@ import pytest
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph import nn, record
+from monograph import amp, nn, record
 from monograph.programs import Programs
 
 
@@ -459,3 +459,95 @@ def test_ten_batch_sizes_compile_three_times_at_most(backend, monkeypatch, tmp_p
         assert len(step.reasons) == reasons < len(sizes)  # nothing was traced again
     for x, y, loss in pairs:
         assert plain(mg.tensor(x), mg.tensor(y)).item() == pytest.approx(loss, rel=1e-4)
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def test_arguments_that_are_one_tensor():
+    run = mg.jit(lambda a, b: a * 10 + b)
+    a, b = mg.tensor([1.0]), mg.tensor([2.0])
+    for _ in range(2):
+        found = [run(x, y).item() for x, y in ((a, a), (a, b), (b, a), (b, b))]
+        assert found == [11.0, 12.0, 21.0, 22.0]
+
+
+def test_writes_go_into_the_argument_of_each_call():
+    @mg.jit
+    def count(x):
+        x.add_(1)
+        return x * 2
+
+    first, second = mg.zeros(2), mg.zeros(2)
+    for n in range(1, 4):
+        assert count(first).tolist() == [2.0 * n, 2.0 * n]
+        assert (first.tolist(), second.tolist()) == ([n, n], [n - 1, n - 1])
+        assert count(second).tolist() == [2.0 * n, 2.0 * n]
+    assert count.reasons == []
+
+
+def test_a_view_that_is_written_into_is_not_replayed():
+    @mg.jit
+    def double(x):
+        x.mul_(2)
+        return x.sum()
+
+    base = mg.tensor(np.arange(6, dtype=np.float32))
+    assert [double(base[:3]).item(), double(base[3:]).item()] == [6.0, 24.0]
+    assert base.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert "an argument that is a view" in double.reasons[-1]
+
+
+def test_what_was_there_before_is_returned_as_itself():
+    total = mg.zeros(2)
+
+    @mg.jit
+    def add(x):
+        total.add_(x)
+        return total, x, x + 1
+
+    for n in range(1, 4):
+        x = mg.tensor([float(n), 1.0])
+        found, same, more = add(x)
+        assert found is total and same is x
+        assert total.tolist() == [n * (n + 1) / 2, n] and more.tolist() == [n + 1.0, 2.0]
+
+
+def test_gradients_of_arguments():
+    @mg.jit
+    def square(x):
+        (x * x).sum().backward()
+        return x.detach() + 1
+
+    leaves = [mg.tensor([float(n)], requires_grad=True) for n in range(1, 5)]
+    for leaf in leaves:
+        square(leaf)
+    assert [leaf.grad.item() for leaf in leaves] == [2.0, 4.0, 6.0, 8.0]
+    assert square.reasons == []
+    square(leaves[0])
+    square(leaves[1])
+    assert [leaf.grad.item() for leaf in leaves] == [4.0, 8.0, 6.0, 8.0]
+
+
+def test_an_argument_that_the_function_knows_by_itself():
+    total = mg.zeros(2)
+
+    @mg.jit
+    def add(x):
+        total.add_(x)
+        return total * 1
+
+    x = mg.ones(2)
+    assert [add(t).tolist()[0] for t in (x, x, total, x, total)] == [1.0, 2.0, 4.0, 5.0, 10.0]
+    assert any("captured tensor" in reason for reason in add.reasons)
+
+
+def test_autocast_is_a_mode():
+    layer = nn.Linear(4, 4)
+    run = mg.jit(lambda x: layer(x).detach())
+    x = mg.ones(2, 4)
+    assert run(x).dtype is mg.float32
+    with amp.autocast("cpu", dtype=mg.bfloat16):
+        assert run(x).dtype is mg.bfloat16
+    assert run(x).dtype is mg.float32
+    assert run.reasons == ["traced again: autocast is now monograph.bfloat16, was None"]
