@@ -265,19 +265,28 @@ def _work(kernel: k.Kernel) -> int:
 
 
 def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
-    """Jam an outer axis that some load of a product does not depend on."""
+    """Jam an outer axis that one load of a product does not depend on: the larger array's.
+
+    So a few rows times a matrix read the matrix once.
+    """
     stage = kernel.stages[0]
     if vector is None or len(kernel.stages) > 2 or len(stage.reductions) != 1 or stage.privatised:
         return None
     loads = [v for v in k.postorder([stage.reductions[0].value]) if isinstance(v, k.Load)]
     if len(loads) != 2 or not stage.axes:
         return None
+    best: tuple[int, Var] | None = None
     for axis in reversed(kernel.outer):
-        if axis != vector and hint(axis.extent) >= 4:
+        if axis != vector and hint(axis.extent) >= 2:
             free = [v for v in loads if axis not in index.variables(v.index)]
             if len(free) == 1:
-                return axis, 4
-    return None
+                saved = hint(kernel.buffers[free[0].buffer].elements)
+                if best is None or saved > best[0]:
+                    best = saved, axis
+    if best is None:
+        return None
+    axis = best[1]
+    return axis, min(hint(axis.extent), 4)
 
 
 def _transposed(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:

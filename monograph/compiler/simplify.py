@@ -22,12 +22,17 @@ from ..ir.node import (
     Reindex,
     Scatter,
     ancestors,
+    coordinates,
     enter_origin,
     make,
 )
 from ..transform.invert import transpose_map
+from .contract import view_of
 
 Rule = Callable[[Node], Node | None]
+
+LEAST_REUSE = 2  # products per element moved, below which a contraction is loops
+THIN_REUSE = 5  # the same, of a product of matrices whose loops run along neighbours
 
 
 def rebuild(node: Node, inputs: Sequence[Node]) -> Node:
@@ -133,14 +138,34 @@ def _at(x: Node, where: Sequence[index.Expr], domain: tuple[int, ...]) -> Node:
 
 
 def small_contraction(node: Node) -> Node | None:
-    """Contractions without reuse (matrix · vector, diagonals) are better as loops."""
+    """Contractions with little reuse (matrix · a few vectors, diagonals) are better as loops."""
     if not isinstance(node, Contract):
         return None
     work = 1
     for extent in node.domain:
         work *= extent
     moved = node.size + node.inputs[0].size + node.inputs[1].size
-    return expand_contraction(node) if hint(work) < 2 * hint(moved) else None
+    reuse = THIN_REUSE if _is_smooth(node) else LEAST_REUSE
+    return expand_contraction(node) if hint(work) < reuse * hint(moved) else None
+
+
+def _is_smooth(node: Contract) -> bool:
+    """Whether a product of matrices runs along neighbours: of long rows, or of what is summed."""
+    places = (node.fa, node.fb, node.fo)
+    if not all(isinstance(e, index.Var) for place in places for e in place):
+        return False
+    if node.shape and hint(node.shape[-1]) >= 16:
+        return True
+    return all(_sums_along(x, f, node) for x, f in zip(node.inputs, places[:2], strict=True))
+
+
+def _sums_along(x: Node, place: Sequence[index.Expr], node: Contract) -> bool:
+    """Whether what is summed over lies side by side in an operand."""
+    _, flat = view_of(x, lambda base: index.contiguous_strides(base.shape))
+    mapping: dict[index.Expr, index.Expr] = dict(zip(coordinates(x.shape), place, strict=True))
+    moved = index.substitute(flat, mapping)
+    summed = [v for v in place if isinstance(v, index.Var) and v not in node.fo]
+    return any(index.coefficient(moved, v) == 1 for v in summed)
 
 
 def wide_scatter(node: Node) -> Node | None:

@@ -107,3 +107,25 @@ def test_other_products_are_loops_without_copies(name, dtype):
 def test_a_product_with_a_vector_is_loops():
     matrix, vector = array(64, 64), array(64)
     assert place_of(mg.explain(lambda: matrix @ vector)) == LOOPS
+
+
+THIN = {  # of few rows: loops where they run along neighbours
+    "rows": ("mk,kn->mn", (4, 256), (256, 256), LOOPS),
+    "rows, transposed": ("mk,nk->mn", (4, 256), (256, 256), LOOPS),
+    "columns, transposed": ("mk,nk->mn", (256, 256), (4, 256), LOOPS),
+    "columns": ("mk,kn->mn", (256, 256), (256, 4), LIBRARY),
+    "sums": ("km,kn->mn", (4, 256), (4, 256), LOOPS),
+    "more rows": ("mk,kn->mn", (8, 256), (256, 256), LIBRARY),
+}
+
+
+@needs_library
+@pytest.mark.parametrize("name", THIN)
+def test_thin_products(name):
+    equation, a, b, where = THIN[name]
+    left, right = array(*a), array(*b)
+    assert place_of(mg.explain(lambda: mg.einsum(equation, left, right))) == where
+    with mg.config.override(tier0_limit=0):
+        found = mg.einsum(equation, left, right).numpy()
+    expected = np.einsum(equation, left.numpy(), right.numpy())
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)

@@ -42,6 +42,20 @@ def test_reshaped_permutations(shape):
     np.testing.assert_array_equal(found, x.transpose(0, 2, 1).reshape(shape[0], -1) * 2)
 
 
+@pytest.mark.parametrize("rows", [2, 3, 4, 9])
+def test_a_few_rows_share_the_matrix_that_they_are_multiplied_by(rows):
+    m, n, c = Var("m", rows), Var("n", 64), Var("c", 64)
+    product = k.Apply(f32, "mul", (k.Load(f32, 0, m * 64 + c), k.Load(f32, 1, n * 64 + c)))
+    stages = (
+        k.Stage((c,), reductions=(k.Reduction(0, "add", product),)),
+        k.Stage((), stores=(k.Store(2, m * 64 + n, k.Result(f32, 0)),)),
+    )
+    uses = (k.BufferUse(f32, rows * 64, "in"), k.BufferUse(f32, 4096, "in"))
+    uses = (*uses, k.BufferUse(f32, rows * 64, "out"))
+    made = schedule.finish(k.Kernel("", (m, n), stages, uses), "rows")
+    assert made.schedule.unroll == (m, min(rows, 4))
+
+
 @pytest.mark.parametrize("rows", [3, 64, 101, 1030])
 @pytest.mark.parametrize("columns", [8, 32, 100])
 def test_sums_side_by_side(rows, columns):
