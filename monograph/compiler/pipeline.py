@@ -287,9 +287,12 @@ def _plain_outputs(contracted: Contracted) -> Contracted:
     """Results leave the program in plain layout, each in memory of its own."""
     layouts = contracted.layouts
     outputs = []
+    present = {node.id for node in ancestors(contracted.outputs)}
     for node in contracted.outputs:
         if node.shape in layouts.channels_last and node.id not in layouts.plain:
             node = copied(node)
+            while node.id in present:  # the copy of a leaf that a convolution reads
+                node = copied(node)
             layouts.plain.add(node.id)
         outputs.append(node)
     return Contracted(_separate(outputs), contracted.calls, layouts)

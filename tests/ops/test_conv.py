@@ -96,3 +96,18 @@ def test_a_kernel_as_large_as_the_input(size):
     got = differentiated(mg, "conv2d", *ours, {})
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+@needs_library
+def test_an_input_that_is_a_result_too():
+    """A copy of a leaf is asked for plain, and read by a convolution channels-last."""
+    arrays = [np.ones((2, 3, 18, 16), np.float32), np.ones((8, 3, 3, 3), np.float32)]
+    source, weight = mg.tensor(arrays[0]), mg.tensor(arrays[1], requires_grad=True)
+    kept = source.clone()
+    y = F.conv2d(kept, weight, padding=1)
+    (y * y).mean().backward()
+    with mg.config.override(backend="reference"):
+        again = mg.tensor(arrays[1], requires_grad=True)
+        (F.conv2d(source, again, padding=1) ** 2).mean().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), again.grad.numpy(), rtol=1e-5)
+    assert kept.sum().item() == 2 * 3 * 18 * 16
