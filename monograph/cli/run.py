@@ -119,9 +119,19 @@ def shorten(problem: BaseException) -> None:
         if here is None or id(here) in seen:
             continue
         seen.add(id(here))
-        keep_all = config.verbosity or isinstance(here, errors.InternalError)
-        here.__traceback__ = _own_lines(here.__traceback__, bool(keep_all))
+        ours = isinstance(here, errors.InternalError) or _is_broken_promise(here)
+        here.__traceback__ = _own_lines(here.__traceback__, bool(config.verbosity) or ours)
         chain += [here.__cause__, here.__context__]
+
+
+def _is_broken_promise(problem: BaseException) -> bool:
+    """Whether an `assert` of this package failed, which no script is to blame for."""
+    tb = problem.__traceback__
+    if not isinstance(problem, AssertionError) or problem.args or tb is None:
+        return False
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return _is_ours(tb.tb_frame.f_code.co_filename)
 
 
 def _own_lines(tb: types.TracebackType | None, keep_all: bool) -> types.TracebackType | None:
