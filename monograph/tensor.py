@@ -855,13 +855,20 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     return np.array(convert(array, dtype), dtype.numpy, order="C")
 
 
-def tensor(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor with a copy of `data`: numbers, nested lists, NumPy arrays.
 
     >>> import monograph as mg
     >>> mg.tensor([[1, 2], [3, 4]]).shape
     Size([2, 2])
     """
+    if device is not None:
+        require_here(device)
+    if pin_memory:
+        raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
     return _restore(Tensor, as_array(data, dtype), requires_grad)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.dtypes import DType, float32
+from ..ir.dtypes import DType
 from ..ops.window import spread
 from ..tensor import Parameter, Tensor
 from . import functional as F
@@ -25,7 +25,7 @@ class _Layer(Module):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any,
         dilation: Any, output_padding: Any, groups: int, bias: bool, padding_mode: str,
-        dtype: DType | None,
+        device: Any, dtype: DType | None,
     ) -> None:  # fmt: skip
         super().__init__()
         _check_channels(in_channels, out_channels, groups)
@@ -45,10 +45,9 @@ class _Layer(Module):
         _check_padding(padding, self.stride)
         sides = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (sides[0], sides[1] // groups, *self.kernel_size)
-        kind = dtype or float32
-        self.weight = Parameter(zeros(*shape, dtype=kind))
+        self.weight = Parameter(zeros(*shape, dtype=dtype, device=device))
         self.register_parameter(
-            "bias", Parameter(zeros(out_channels, dtype=kind)) if bias else None
+            "bias", Parameter(zeros(out_channels, dtype=dtype)) if bias else None
         )
         self.reset_parameters()
 
@@ -93,11 +92,11 @@ class _Conv(_Layer):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
         padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", dtype: DType | None = None,
+        padding_mode: str = "zeros", device: Any = None, dtype: DType | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias,
-            padding_mode, dtype,
+            padding_mode, device, dtype,
         )  # fmt: skip
 
     def _around(self) -> list[int]:
@@ -157,13 +156,14 @@ class _ConvTranspose(_Layer):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
         padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-        dilation: Any = 1, padding_mode: str = "zeros", dtype: DType | None = None,
+        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: DType | None = None,
     ) -> None:  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f"transposed convolutions pad with zeros only, got {padding_mode!r}")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
-            groups, bias, padding_mode, dtype,
+            groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:

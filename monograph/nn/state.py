@@ -66,22 +66,26 @@ class Load:
         self.missing: list[str] = []
         self.unexpected: list[str] = []
         self.problems: list[str] = []
+        self.fitting: list[tuple[Place, Any]] = []
+        self.loaded_otherwise: list[str] = []  # prefixes of modules that load by themselves
 
     def run(self) -> IncompatibleKeys:
         """Check all, then load all."""
         modules = list(self.root.named_modules(remove_duplicate=False))
         for path, module in modules:
             prefix = f"{path}." if path else ""
-            for hook in _hooks(module, "before loading"):
-                hook(module, self.state, prefix, {"version": module._version}, self.strict,
-                     self.missing, self.unexpected, self.problems)  # fmt: skip
+            notes = LoadNotes(module, self)
+            module._load_from_state_dict(self.state, prefix, notes, self.strict, self.missing,
+                                         self.unexpected, self.problems)  # fmt: skip
+            if not notes.taken:
+                self.loaded_otherwise.append(prefix)
         wanted = dict(places(self.root))
-        self.missing += [name for name in wanted if name not in self.state]
-        self.unexpected += [name for name in self.state if name not in wanted]
-        fitting = [(place, self.state[name]) for name, place in wanted.items()
-                   if name in self.state and self._fits(name, place)]  # fmt: skip
+        self.unexpected += [
+            name for name in self.state
+            if name not in wanted and not name.startswith(tuple(self.loaded_otherwise))
+        ]  # fmt: skip
         self._raise_problems()
-        for place, value in fitting:
+        for place, value in self.fitting:
             self._put(place, value)
         keys = IncompatibleKeys(self.missing, self.unexpected)
         for _, module in reversed(modules):
@@ -95,12 +99,23 @@ class Load:
             self._raise_problems()
         return keys
 
-    def _fits(self, name: str, place: Place) -> bool:
+    def take(
+        self, module: Any, state: Mapping[str, Any], prefix: str, missing: list[str],
+        problems: list[str],
+    ) -> None:  # fmt: skip
+        """Note what a module's own members get, what they lack and what does not fit."""
+        for name, place in _places_of(module, prefix):
+            if name not in state:
+                missing.append(name)
+            elif self._fits(name, state[name], place, problems):
+                self.fitting.append((place, state[name]))
+
+    def _fits(self, name: str, value: Any, place: Place, problems: list[str]) -> bool:
         if place.member == EXTRA:
             return True
-        shape, own = np.shape(array_of(self.state[name])), tuple(place.held[place.member].shape)
+        shape, own = np.shape(array_of(value)), tuple(place.held[place.member].shape)
         if shape != own:
-            self.problems.append(
+            problems.append(
                 f"size mismatch for {name}: copying a param with shape {list(shape)} "
                 f"from checkpoint, the shape in current model is {list(own)}."
             )
@@ -128,6 +143,15 @@ class Load:
         if problems:
             owner, listed = type(self.root).__name__, "\n\t".join(problems)
             raise LoadError(f"Error(s) in loading state_dict for {owner}:\n\t{listed}")
+
+
+class LoadNotes(dict[str, Any]):
+    """What a module is told of a load besides the state; `_load_from_state_dict` hands it on."""
+
+    def __init__(self, module: Any, load: Load) -> None:
+        super().__init__(version=module._version, assign_to_params_buffers=load.assign)
+        self.load = load
+        self.taken = False
 
 
 def places(module: Any, prefix: str = "") -> Iterator[tuple[str, Place]]:
@@ -211,6 +235,17 @@ class Stateful:
             )
         return Load(self, state_dict, strict, assign).run()
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: Any, strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Take what belongs to this module itself; layers that store otherwise override this."""
+        for hook in _hooks(self, "before loading"):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                 unexpected_keys, error_msgs)  # fmt: skip
+        local_metadata.taken = True
+        local_metadata.load.take(self, state_dict, prefix, missing_keys, error_msgs)
+
     def _add_state_hook(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
         hooks = self._state_hooks.setdefault(when, {})
         handle = RemovableHandle(hooks)
@@ -230,6 +265,14 @@ class Stateful:
         unexpected_keys, error_msgs) before a load; it may change any of them.
         """
         return self._add_state_hook("before loading", hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        """The older spelling, whose hooks are not given the module."""
+        return self._add_state_hook(
+            "before loading", hook if with_module else lambda module, *args: hook(*args)
+        )
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, incompatible_keys) after a load; it may change the lists of keys."""

@@ -325,6 +325,44 @@ def test_hooks_of_the_state_dict():
     assert layer[0].bias.tolist() == [5.0] and "0.more" in state
 
 
+def _with_older_name(package):
+    """A layer whose files may call the bias "shift", and one that loads by itself."""
+
+    class Renaming(package.Linear):
+        def _load_from_state_dict(self, state_dict, prefix, *args):
+            if prefix + "shift" in state_dict:
+                state_dict[prefix + "bias"] = state_dict.pop(prefix + "shift")
+            super()._load_from_state_dict(state_dict, prefix, *args)
+
+    class Alone(package.Linear):
+        def _load_from_state_dict(self, state_dict, prefix, *args):
+            self.seen = state_dict[prefix + "packed"]
+
+    return package.Sequential(Renaming(2, 1), Alone(1, 1))
+
+
+def test_a_layer_may_load_in_its_own_way():
+    state = {"0.weight": [[1.0, 2.0]], "0.shift": [3.0], "1.packed": [4.0]}
+    ours, theirs = _with_older_name(nn), _with_older_name(torch.nn)
+    assert repr(ours.load_state_dict({k: mg.tensor(v) for k, v in state.items()})) == repr(
+        theirs.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+    )
+    assert ours[0].bias.tolist() == theirs[0].bias.tolist() == [3.0]
+    assert ours[1].seen.tolist() == [4.0]
+    with pytest.raises(RuntimeError, match=r"Missing key.*0\.bias.*\n.*0\.other"):
+        state = {"0.weight": [[1.0, 2.0]], "0.other": [3.0], "1.packed": [4.0]}
+        ours.load_state_dict({k: mg.tensor(v) for k, v in state.items()})
+
+
+def test_older_hook_before_loading_gets_no_module():
+    layer, seen = nn.Linear(1, 1), []
+    layer._register_load_state_dict_pre_hook(
+        lambda state, prefix, *rest: seen.append(sorted(state))
+    )
+    layer.load_state_dict(layer.state_dict())
+    assert seen == [["bias", "weight"]]
+
+
 def test_extra_state():
     def made(nn):
         class Counter(nn.Module):
