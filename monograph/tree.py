@@ -1,12 +1,13 @@
 """Trees of Python containers: the arguments and results of functions that transforms take apart.
 
 A tree is a leaf, or a tuple, list, dict or named tuple of trees; None is a tree without leaves.
+Classes of other libraries become containers by `register`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Structure:
@@ -16,7 +17,7 @@ class Structure:
 
     def __init__(self, kind: Any, names: tuple[Any, ...], children: tuple[Structure, ...]) -> None:
         self.kind = kind  # the container's class; None for a leaf
-        self.names = names  # the keys of a dict
+        self.names = names  # the keys of a dict; what a registered class is put together by
         self.children = children
         self.leaves: int = 1 if kind is None else sum(child.leaves for child in children)
 
@@ -45,10 +46,37 @@ _LEAF = Structure(None, (), ())
 _NONE = Structure(type(None), (), ())
 
 
+class Container(NamedTuple):
+    """How a registered class is taken apart and put together."""
+
+    take_apart: Callable[[Any], tuple[Iterable[Any], Any]]
+    put_together: Callable[[Iterable[Any], Any], Any]
+
+
+_registered: dict[type, Container] = {}
+
+
+def register(kind: type, take_apart: Callable[..., Any], put_together: Callable[..., Any]) -> None:
+    """Make a class a container: take_apart(object) gives (parts, names), put_together reverses it.
+
+    >>> class Span:
+    ...     def __init__(self, start, end):
+    ...         self.start, self.end = start, end
+    >>> register(Span, lambda x: ([x.start, x.end], None), lambda parts, _: Span(*parts))
+    >>> leaves([Span(1, (2, 3))])
+    [1, 2, 3]
+    """
+    _registered[kind] = Container(take_apart, put_together)
+
+
 def children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
     """(names, parts) of a container, or None for a leaf."""
     if tree is None:
         return (), []
+    container = _registered.get(type(tree))
+    if container is not None:
+        parts, names = container.take_apart(tree)
+        return (tuple(names) if isinstance(names, list) else names,), list(parts)
     if isinstance(tree, dict):
         return tuple(tree), list(tree.values())
     if isinstance(tree, (tuple, list)):
@@ -56,12 +84,14 @@ def children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
     return None
 
 
-def flatten(tree: Any) -> tuple[list[Any], Structure]:
-    """The leaves in order, and the structure that holds them.
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+    """The leaves in order, and the structure that holds them; `is_leaf` may end a branch earlier.
 
     >>> flatten({"a": 1, "b": (2, None)})
     ([1, 2], {'a': *, 'b': (*, None)})
     """
+    if is_leaf is not None and is_leaf(tree):
+        return [tree], _LEAF
     if tree is None:
         return [], _NONE
     found = children(tree)
@@ -71,10 +101,12 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     leaves: list[Any] = []
     inside = []
     for part in parts:
-        below, structure = flatten(part)
+        below, structure = flatten(part, is_leaf)
         leaves += below
         inside.append(structure)
-    kind = dict if isinstance(tree, dict) else type(tree)
+    kind = type(tree)
+    if kind not in _registered and isinstance(tree, dict):
+        kind = dict
     return leaves, Structure(kind, names, tuple(inside))
 
 
@@ -92,6 +124,8 @@ def _fill(structure: Structure, leaves: Iterator[Any]) -> Any:
     parts = [_fill(child, leaves) for child in structure.children]
     if kind is dict:
         return dict(zip(structure.names, parts, strict=True))
+    if kind in _registered:
+        return _registered[kind].put_together(parts, structure.names[0])
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 

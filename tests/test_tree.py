@@ -60,3 +60,27 @@ def test_leaves_are_freed_at_once():
         assert alive() is None
     finally:
         gc.enable()
+
+
+class Span:
+    def __init__(self, parts, names):
+        self.parts, self.names = parts, names
+
+
+def test_registered_classes_are_containers():
+    tree.register(Span, lambda x: (x.parts, x.names), Span)
+    value = [Span([1, (2, None)], ["a", "b"]), Span((), {"any": "note"})]
+    leaves, structure = tree.flatten(value)
+    assert leaves == [1, 2]
+    back = tree.unflatten(structure, [10, 20])
+    assert [type(part) for part in back] == [Span, Span]
+    assert back[0].parts == [10, (20, None)] and back[0].names == ("a", "b")
+    assert back[1].names == {"any": "note"}
+    assert tree.flatten(back)[1] == structure
+    assert tree.flatten([Span([1], ["a"])])[1] != tree.flatten([Span([1], ["b"])])[1]
+
+
+def test_a_branch_may_end_earlier():
+    leaves, structure = tree.flatten([(1, 2), None, {"a": (3,)}], lambda x: isinstance(x, tuple))
+    assert leaves == [(1, 2), (3,)]
+    assert tree.unflatten(structure, "xy") == ["x", None, {"a": "y"}]

@@ -56,6 +56,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "nn.parallel.distributed": (),
     "nn.modules": ("monograph.nn", *_parts("layers")),
     "nn.attention": _parts("attention"),
+    "nn.attention.flex_attention": _parts("attention#FLEX"),
     "nn.common_types": _parts("types"),
     "nn.utils": ("monograph.nn.utils", *_parts("spellings#CLIP")),
     "nn.utils.clip_grad": ("monograph.nn.utils", *_parts("spellings#CLIP")),
@@ -79,6 +80,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "autograd.profiler": _parts("profiler"),
     "autograd.variable": _parts("autograd"),
     "utils": _parts("utils"),
+    "utils._pytree": _parts("pytree"),
     "utils.checkpoint": _parts("checkpoint"),
     "utils.collect_env": _parts("utils"),
     "utils.data": ("monograph.data",),
@@ -134,6 +136,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "distributed": _parts("distributed"),
     "testing": _parts("testing"),
     "jit": _parts("jit"),
+    "jit.annotations": ("typing",),
     "compiler": _parts("compiler"),
     "profiler": _parts("profiler"),
     "hub": _parts("shells#HUB"),
@@ -152,6 +155,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "fx": _parts("shells#FX"),
     "export": (),
     "_dynamo": _parts("compiler"),
+    "_dynamo._trace_wrapped_higher_order_op": _parts("shells#TRACING"),
     "_C": _parts("shells#NATIVE"),
     "_utils": _parts("utils"),
 }  # fmt: skip
@@ -165,5 +169,8 @@ TORCH = Tree(MODULES, STAND_INS, REFUSED)
 VISION = Tree(
     {
         "": ("monograph.vision",),
+        "io": (),  # images and videos are read by other libraries
+        "ops": ("monograph.vision.frozen_norm",),
+        "ops.misc": ("monograph.vision.frozen_norm",),
     }
 )

@@ -129,6 +129,11 @@ REFUSED = {
         ["export.export", "export.save", "export.load", "fx.symbolic_trace", "jit.save",
          "jit.load"], _EXPORT
     ),
+    **dict.fromkeys(
+        ["nn.attention.flex_attention.flex_attention",
+         "nn.attention.flex_attention.create_block_mask"],
+        "give the mask to scaled_dot_product_attention"
+    ),
     "utils.tensorboard.SummaryWriter": "TensorBoard's files are not written; log the numbers",
     "autograd.forward_ad.make_dual": "use torch.func.jvp",
     "autograd.forward_ad.unpack_dual": "use torch.func.jvp",

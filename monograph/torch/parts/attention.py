@@ -25,4 +25,10 @@ def sdpa_kernel(backends: Any = None, set_priority: bool = False) -> Iterator[No
     yield
 
 
+class BlockMask:
+    """The blocks of an attention matrix that are computed; libraries ask whether they have one."""
+
+
+FLEX = {"BlockMask": BlockMask, "_DEFAULT_SPARSE_BLOCK_SIZE": 128}
+
 __all__ = ["SDPBackend", "sdpa_kernel"]

@@ -37,6 +37,7 @@ def _mark(function: Any = None, *args: Any, **options: Any) -> Any:
 
 ignore = unused = export = interface = script_method = script_if_tracing = freeze = _mark
 optimize_for_inference = _mark
+_overload = _overload_method = _mark
 _script_if_tracing = _mark
 
 
@@ -73,7 +74,8 @@ def wait(future: Any) -> Any:
 
 
 __all__ = [
-    "Attribute", "Final", "ScriptFunction", "ScriptModule", "_script_if_tracing", "annotate",
+    "Attribute", "Final", "ScriptFunction", "ScriptModule", "_overload", "_overload_method",
+    "_script_if_tracing", "annotate",
     "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
     "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace",
     "trace_module", "unused", "wait",

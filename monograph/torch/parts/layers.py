@@ -20,12 +20,14 @@ from ...nn.pooling import (
     _MaxPool,
     _MaxUnpool,
 )
+from ...nn.state import IncompatibleKeys
+from ...ops.define import members
 from .parallel import DataParallel
 
 _ConvNd, _ConvTransposeNd, _NormBase, _DropoutNd = _Layer, _ConvTranspose, _RunningNorm, _Dropout
 _AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd, _AvgPoolNd = _AdaptiveAvgPool, _AdaptiveMaxPool, _AvgPool
 _LPPoolNd, _MaxPoolNd, _MaxUnpoolNd = _LPPool, _MaxPool, _MaxUnpool
-NLLLoss2d, Container = NLLLoss, Sequential
+NLLLoss2d, Container, _IncompatibleKeys = NLLLoss, Sequential, IncompatibleKeys
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -78,6 +80,14 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
 _single, _pair, _triple, _quadruple = (_ntuple(n) for n in (1, 2, 3, 4))
 
 
+def _get_activation_fn(activation: str) -> Callable[..., Any]:
+    """The function that a transformer layer's `activation="..."` names."""
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    found: Callable[..., Any] = members("nn.functional")[activation]
+    return found
+
+
 def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
     """Each entry n times, the last one first."""
     return tuple(x for x in reversed(t) for _ in range(n))
@@ -88,6 +98,6 @@ __all__ = [
     "NLLLoss2d", "Parameter", "SyncBatchNorm", "UninitializedParameter", "_AdaptiveAvgPoolNd",
     "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeNd",
     "_DropoutNd", "_InstanceNorm", "_LPPoolNd", "_Loss", "_MaxPoolNd", "_MaxUnpoolNd", "_NormBase",
-    "_WeightedLoss", "_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple", "_single",
-    "_triple", *_LAZY,
+    "_IncompatibleKeys", "_WeightedLoss", "_get_activation_fn", "_ntuple", "_pair", "_quadruple",
+    "_reverse_repeat_tuple", "_single", "_triple", *_LAZY,
 ]  # fmt: skip

@@ -48,6 +48,23 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 has_mkl = has_lapack = has_openmp = has_spectral = True
 has_cuda = has_cudnn = has_mps = False
 
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+
+
+class ElementType:
+    """The name of an element type that no tensor has here; libraries list them."""
+
+    is_floating_point, is_complex, is_signed, itemsize = True, False, True, 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+globals().update({name: ElementType(name) for name in FLOAT8})
+
 __all__ = [
     "DType", "Generator", "Size", "Tensor", "__version__", "channels_last", "channels_last_3d",
     "compile", "compiled_with_cxx11_abi", "contiguous_format", "cosine_similarity",
@@ -60,7 +77,7 @@ __all__ = [
     "no_grad", "pi", "preserve_format", "set_default_device", "set_default_tensor_type",
     "set_grad_enabled", "set_num_threads", "set_printoptions", "spmm", "strided", "sym_float",
     "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "typename", "vmap",
-    *[name for name, found in _NAMES.items() if found is not None],
+    "_assert", *FLOAT8, *[name for name, found in _NAMES.items() if found is not None],
 ]  # fmt: skip
 
 cosine_similarity = members("nn.functional")["cosine_similarity"]
@@ -152,6 +169,11 @@ def is_vulkan_available() -> bool:
 def compiled_with_cxx11_abi() -> bool:
     """PyTorch's question about its C++ library, of which there is none."""
     return True
+
+
+def _assert(condition: Any, message: str) -> None:
+    """`assert` as a function."""
+    assert condition, message
 
 
 def typename(obj: Any) -> str:

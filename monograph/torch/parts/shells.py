@@ -5,8 +5,11 @@ Each is a dictionary of names; `monograph/torch/names.py` says where it is shown
 
 from __future__ import annotations
 
+import contextlib
+import re
 import types
 from typing import Any
+from urllib.parse import urlparse
 
 from ...nn import Module
 from ...ops.define import members
@@ -62,10 +65,14 @@ NATIVE = {
     "_TensorBase": Tensor, "_get_privateuse1_backend_name": _reply("privateuseone"),
     "_nn": types.SimpleNamespace(**members("nn.functional")), "has_mkldnn": True,
 }  # fmt: skip
+TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
 SPARSE = {"is_available": _reply(False)}
 DLPACK = {"to_dlpack": lambda x: x.__dlpack__()}
-HUB = {"get_dir": lambda: _hub_dir(), "set_dir": lambda folder: _hub.update(folder=folder)}
+HUB = {
+    "get_dir": lambda: _hub_dir(), "set_dir": lambda folder: _hub.update(folder=folder),
+    "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."), "urlparse": urlparse,
+}  # fmt: skip
 _hub: dict[str, str] = {}
 
 
