@@ -121,7 +121,7 @@ class Recorder:
         self.own: dict[int, Value] = {}  # values that the function made from data
         self.mapping: Any = None  # what vmap maps over, while it traces a function
         self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
-        self.spent: list[Value] = []  # results whose history backward passes have freed
+        self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
         self.passing = 0  # while positive, a backward pass is under way
         self.epoch = 0
         self.flushes: list[str] = []
@@ -745,7 +745,6 @@ class Started:
 def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: list[Any]) -> None:
     """Hand the outcomes to the results. Done twice, it is as if it had been done once."""
     results, replaced = recorder.results, started.replaced
-    taped: list[Value] = []
     for position, outcome in zip(executable.outputs, outcomes, strict=True):
         value = results[position]
         if outcome.__class__ is Value:  # what was in the memory of that leaf is gone
@@ -761,13 +760,13 @@ def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: l
         # A known result no longer needs its history, unless a derivative may.
         value.record = tape = value.tape
         if tape is not None:
-            taped.append(value)
+            (recorder.spent if tape.walk else recorder.open).append(ref(value))
         before = value.replaces
         if before is not None:
             replaced.append((value, before))
             value.replaces = None
-    if taped or recorder.spent:
-        _close_tapes(recorder, taped)
+    if len(recorder.spent) > SPENT and not recorder.passing:
+        _let_go(recorder)
     if recorder.capture is not None:
         recorder.capture(recorder, executable, started.reason)
     owner = recorder.owner
@@ -843,7 +842,8 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
         wanted.append(value.position)
         old = value.replaces
         if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
-            if value.tape is not None:
+            tape = value.tape
+            if tape is not None and not tape.walk:
                 taped.append(value)
             continue
         if shared and id(old) in shared:
@@ -859,17 +859,20 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
     return tuple(wanted), tuple(writes)
 
 
-def _close_tapes(recorder: Recorder, results: list[Value]) -> None:
-    """Let go of what backward passes have freed, and note results that none has gone over."""
-    for value in results:
-        if value.tape.walk:
-            recorder.spent.append(value)
-        else:
-            recorder.open.append(ref(value))
-    if recorder.spent and not recorder.passing:
-        for value in recorder.spent:
+SPENT = 4  # results that may hold a history that is freed, before anything is done about it
+
+
+def _let_go(recorder: Recorder) -> None:
+    """Cut off the history of results that backward passes have freed.
+
+    The loss of a loop is gone when the next step is over, and the launch that made it. So only what
+    still lives some steps later, a loss that is kept, is worth the work.
+    """
+    earlier, recorder.spent = recorder.spent[:-SPENT], recorder.spent[-SPENT:]
+    for reference in earlier:
+        value = reference()
+        if value is not None:
             _release(value)
-        recorder.spent = []
 
 
 _release: Callable[[Value], None] = lambda value: None  # noqa: E731

@@ -225,7 +225,7 @@ def backward(
     parts = record_pass(values, cotangents, leaves, create_graph)
     recorder = record.recorder()
     if not retain:
-        recorder.spent += values
+        recorder.spent += [ref(value) for value in values if value.ready]  # others: at the flush
         if recorder.known:
             record.release_known(recorder)
     held = recorder.hold

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 from .. import errors, record
 from ..compiler.recording import BACKWARD
@@ -385,7 +386,7 @@ def _sweep(
             for tape, _ in survey.steps():
                 if isinstance(tape, PythonNode):
                     tape.release()
-            recorder.spent += roots
+            recorder.spent += [ref(value) for value in roots if value.ready]
             record.release_known(recorder)
     return made
 

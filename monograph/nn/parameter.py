@@ -76,7 +76,14 @@ def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None
         if old.requires_grad and old.tape is None:
             value.requires_grad = True
             value.leaf = old.leaf
-        storage.write(value)
+        if value.meta is not old.meta:
+            storage.write(value)
+            continue
+        # `storage.write`, without the call
+        value.replaces = old if old.ready else old.replaces
+        value.owner = storage.reference
+        storage.value = value
+        storage.version = value.version = old.replaced = storage.version + 1
 
 
 def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:
