@@ -765,7 +765,7 @@ def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: l
         if before is not None:
             replaced.append((value, before))
             value.replaces = None
-    if len(recorder.spent) > SPENT and not recorder.passing:
+    if len(recorder.spent) > 2 * SPENT and not recorder.passing:
         _let_go(recorder)
     if recorder.capture is not None:
         recorder.capture(recorder, executable, started.reason)
@@ -859,7 +859,7 @@ def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], .
     return tuple(wanted), tuple(writes)
 
 
-SPENT = 4  # results that may hold a history that is freed, before anything is done about it
+SPENT = 3  # of the latest results that hold a history which is freed, nothing is done about these
 
 
 def _let_go(recorder: Recorder) -> None:
