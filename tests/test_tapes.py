@@ -187,7 +187,7 @@ def step_and_add(model, optimizer, x, kept):
 @pytest.mark.parametrize("keep", [step, step_and_read, step_and_add])
 def test_kept_losses_hold_no_tape(keep):
     kept, batches = train(keep)
-    assert batches[: -1 - 2 * SPENT] == [None] * 4  # the last may be pending, some wait to be let go
+    assert batches[: -1 - 2 * SPENT] == [None] * 4  # later ones wait to be let go
     values = [loss.item() for loss, *_ in kept]
     assert all(np.isfinite(values)) and len(set(values)) == len(values)
     assert all(loss.requires_grad and loss.grad_fn is not None for loss, *_ in kept)
