@@ -232,3 +232,13 @@ def test_a_branch_beside_a_freed_one():
         return g
 
     agree(program)
+
+
+def test_adding_up_gradients_one_by_one():
+    """Within `eager` each sum is computed at once; the other gradients still need the tape."""
+    v, w = (mg.tensor([n, 2.0], requires_grad=True) for n in (1.0, 3.0))
+    with mg.eager():
+        loss = (v * v * 0.5 + w * w).sum()
+        loss.backward(retain_graph=True)
+        (loss * 2).backward()
+    assert (v.grad.tolist(), w.grad.tolist()) == ([3.0, 6.0], [18.0, 12.0])

@@ -224,10 +224,20 @@ def backward(
         record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     recorder = record.recorder()
+    if recorder.known and not retain:
+        record.release_known(recorder)
+    recorder.passing += 1  # adding up may flush, and the history is needed until all is added
+    try:
+        _hand_out(leaves, parts, create_graph)
+    finally:
+        recorder.passing -= 1
     if not retain:
         recorder.spent += [ref(value) for value in values if value.ready]  # others: at the flush
-        if recorder.known:
-            record.release_known(recorder)
+
+
+def _hand_out(leaves: list[Value], parts: list[Value], create: bool) -> None:
+    """Add gradients to `.grad` of the leaves that they belong to."""
+    recorder = record.recorder()
     held = recorder.hold
     for leaf, part in zip(leaves, parts, strict=True):
         tensor = leaf.leaf() if leaf.leaf is not None else None
@@ -239,7 +249,7 @@ def backward(
             tensor._grad = from_value(part)
             part.gradient_of = leaf.leaf
         else:
-            deposit(tensor, from_value(part), create_graph)
+            deposit(tensor, from_value(part), create)
 
 
 def deposit(tensor: Tensor, gradient: Tensor, create: bool) -> None:
