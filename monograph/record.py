@@ -32,7 +32,7 @@ from .programs import Programs
 from .residuals import Residuals
 from .runtime import status
 from .runtime.waiting import synchronize
-from .storage import InferenceStorage, Meta, Storage, Value
+from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
@@ -633,6 +633,9 @@ def _foreign(operator: Operator, given: Any) -> Any:
     """An input that is no tensor and no number: NumPy scalars and arrays are taken."""
     if isinstance(given, np.generic):
         return given.item()
+    if isinstance(given, np.ndarray):
+        kind = meta_of(given.shape, dtypes.from_numpy(given.dtype))
+        return concrete(np.array(given, order="C", copy=True), kind)
     raise TypeError(f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}")
 
 

@@ -8,6 +8,7 @@ exposure ends when the last such array is gone, which its reference count tells.
 
 from __future__ import annotations
 
+import mmap
 import sys
 from typing import Any
 
@@ -35,6 +36,22 @@ def is_shared(value: Value) -> bool:
 def snapshot(array: np.ndarray, value: Value) -> Value:
     """The contents as they are now, as a value of its own."""
     return concrete(np.array(array, order="C", copy=True), value.meta)
+
+
+def in_shared_memory(array: np.ndarray) -> np.ndarray:
+    """A copy in memory that processes forked from here on share with this one."""
+    memory = mmap.mmap(-1, max(array.nbytes, 1))
+    made: np.ndarray = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def lies_in_shared_memory(array: np.ndarray) -> bool:
+    """Whether it is such a copy."""
+    base: Any = array
+    while isinstance(base, (np.ndarray, memoryview)):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return isinstance(base, mmap.mmap)
 
 
 def flat_of(array: np.ndarray) -> tuple[np.ndarray, tuple[int, ...], int]:

@@ -401,12 +401,9 @@ class Tensor:
 
     @data.setter
     def data(self, new: Tensor) -> None:
-        value = new._value()
-        old = self._value()
-        self._storage = Storage(value if value.owner is None else _alias(value))
-        self._view = None
-        if old.requires_grad and old.tape is None:
-            self.requires_grad_(True)
+        from . import copies
+
+        copies.take_data(self, new)
 
     # --- writing ---
 
@@ -528,14 +525,19 @@ class Tensor:
         """Nested lists of numbers."""
         return self._array().tolist()
 
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -552,6 +554,9 @@ class Tensor:
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     __hash__ = object.__hash__  # by identity: `==` is an operator
 
@@ -579,9 +584,25 @@ class Tensor:
         return object.__format__(self, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        made = _copy_of(self)
-        memo[id(self)] = made
-        return made
+        from . import copies
+
+        return copies.deep(self, memo)
+
+    def __copy__(self) -> Tensor:
+        from . import copies
+
+        return copies.shallow(self)
+
+    def share_memory_(self) -> Tensor:
+        """Let this tensor lie in memory that forked processes share."""
+        from . import copies
+
+        return copies.move_to_shared_memory(self)
+
+    def is_shared(self) -> bool:
+        """Whether forked processes share the memory."""
+        value = self._storage.value
+        return value.data is not None and sharing.lies_in_shared_memory(value.data)
 
     def __reduce__(self) -> Any:
         kind = self._value().meta.own
@@ -621,11 +642,6 @@ def _alias(value: Value) -> Value:
     twin.ready, twin.data = value.ready, value.data
     twin.block, twin.address = value.block, value.address
     return twin
-
-
-def _copy_of(source: Tensor) -> Tensor:
-    wanted = source.requires_grad and source.is_leaf
-    return lies_like(_restore(type(source), source._array().copy(), wanted), source)
 
 
 def _restore(

@@ -249,9 +249,9 @@ def test_indices_out_of_range(key):
         grid(mg, 3, 2)[key]
 
 
-@pytest.mark.parametrize("key", [1.5, "a"])
-def test_what_is_no_index(key):
-    with pytest.raises(TypeError):
+@pytest.mark.parametrize(("key", "error"), [(1.5, IndexError), ("a", TypeError)])
+def test_what_is_no_index(key, error):
+    with pytest.raises(error):
         grid(mg, 3, 2)[key]
 
 

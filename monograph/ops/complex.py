@@ -227,10 +227,19 @@ def imag(input: Tensor) -> Tensor:
     return imaginary_part(input)  # type: ignore[no-any-return]
 
 
+def _hermitian(x: Tensor) -> Tensor:
+    if x.ndim not in (0, 2):
+        raise errors.OperandError(
+            "tensor.H is only supported on matrices (2-D tensors). For batches of matrices, "
+            "consider using tensor.mH"
+        )
+    return conj(x.transpose(0, 1)) if x.ndim else conj(x)
+
+
 def _attach() -> None:
     Tensor.real = property(real, lambda x, new: real(x).__setitem__(..., new))  # type: ignore[attr-defined]
     Tensor.imag = property(imag, lambda x, new: imag(x).__setitem__(..., new))  # type: ignore[attr-defined]
-    Tensor.H = property(lambda x: conj(x.transpose(0, 1)))  # type: ignore[attr-defined]
+    Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
     Tensor.mH = property(lambda x: conj(x.transpose(-2, -1)))  # type: ignore[attr-defined]
 
 

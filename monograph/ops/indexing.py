@@ -36,7 +36,7 @@ def _part(part: Any) -> Any:
     try:
         return operator.index(part)
     except TypeError:
-        raise TypeError(
+        raise (IndexError if isinstance(part, float) else TypeError)(
             "only integers, slices, ellipsis (...), None and tensors (or lists) of integers or "
             f"booleans are valid indices, got {type(part).__name__}"
         ) from None

@@ -61,7 +61,6 @@ def _attach() -> None:
         "nelement": lambda x: x.numel(),
         "get_device": lambda x: -1,
         "is_pinned": lambda x: False,
-        "is_shared": lambda x: False,
         "__contains__": _contains,
     }
     for name, fact in facts.items():
