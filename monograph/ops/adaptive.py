@@ -134,37 +134,50 @@ def _largest(rank: int, x: Any, output_size: Any, return_indices: bool) -> Any:
     return (values, restored(_chosen(x, sizes))) if return_indices else values
 
 
-@operator(to=("", "nn.functional"), method=False)
-def adaptive_avg_pool1d(x: Tensor, output_size: Any) -> Any:
-    """The mean over windows of x [N, C, L], as many as output_size says.
+# --- for each number of spatial axes ------------------------------------------------------------
+
+_AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
+
+
+def _publish_mean(rank: int) -> Any:
+    """Declare adaptive_avg_pool1d, adaptive_avg_pool2d or adaptive_avg_pool3d."""
+
+    def adaptive_avg_pool(x: Tensor, output_size: Any) -> Any:
+        return _mean(rank, x, output_size)
+
+    adaptive_avg_pool.__name__ = name = f"adaptive_avg_pool{rank}d"
+    adaptive_avg_pool.__doc__ = f"""The mean over windows of x [N, C, {_AXES[rank]}].
+
+    There are as many windows as output_size says; None keeps a size.
 
     >>> import monograph as mg
-    >>> mg.adaptive_avg_pool1d(mg.tensor([[[1.0, 2.0, 3.0]]]), 2).tolist()
-    [[[1.5, 2.5]]]
+    >>> mg.nn.functional.{name}(mg.ones(1, 2, *[5] * {rank}), 2).shape
+    Size({[1, 2] + [2] * rank})
     """
-    return _mean(1, x, output_size)
+    to = ("", "nn.functional") if rank == 1 else "nn.functional"
+    return operator(adaptive_avg_pool, to=to, method=False)
 
 
-@operator(to="nn.functional", method=False)
-def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Any:
-    """The mean over windows of x [N, C, H, W], as many as output_size says; None keeps a size.
+def _publish_max(rank: int) -> Any:
+    """Declare adaptive_max_pool1d, adaptive_max_pool2d or adaptive_max_pool3d."""
+
+    def adaptive_max_pool(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return _largest(rank, x, output_size, return_indices)
+
+    adaptive_max_pool.__name__ = name = f"adaptive_max_pool{rank}d"
+    adaptive_max_pool.__doc__ = f"""The largest element of windows of x [N, C, {_AXES[rank]}].
+
+    There are as many windows as output_size says; None keeps a size.
 
     >>> import monograph as mg
-    >>> mg.nn.functional.adaptive_avg_pool2d(mg.ones(1, 2, 5, 7), (None, 1)).shape
-    Size([1, 2, 5, 1])
+    >>> mg.nn.functional.{name}(mg.ones(1, 2, *[5] * {rank}), 2).shape
+    Size({[1, 2] + [2] * rank})
     """
-    return _mean(2, x, output_size)
+    return operator(adaptive_max_pool, to="nn.functional", method=False)
 
 
-@operator(to="nn.functional", method=False)
-def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Any:
-    """The mean over windows of x [N, C, D, H, W], as many as output_size says; None keeps a size.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.adaptive_avg_pool3d(mg.ones(1, 2, 5, 7, 3), 2).shape
-    Size([1, 2, 2, 2, 2])
-    """
-    return _mean(3, x, output_size)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_publish_mean, (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_publish_max, (1, 2, 3))
 
 
 def _saved(kinds: Any, attributes: Any) -> Any:
@@ -175,39 +188,6 @@ def _saved(kinds: Any, attributes: Any) -> Any:
 
 for _made in (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d):
     _made.operator.saves = _saved
-
-
-@operator(to="nn.functional", method=False)
-def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of windows of x [N, C, L], as many as output_size says.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.adaptive_max_pool1d(mg.tensor([[[1.0, 2.0, 3.0]]]), 2).tolist()
-    [[[2.0, 3.0]]]
-    """
-    return _largest(1, x, output_size, return_indices)
-
-
-@operator(to="nn.functional", method=False)
-def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of windows of x [N, C, H, W], as many as output_size says.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.adaptive_max_pool2d(mg.ones(1, 2, 5, 7), 3).shape
-    Size([1, 2, 3, 3])
-    """
-    return _largest(2, x, output_size, return_indices)
-
-
-@operator(to="nn.functional", method=False)
-def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest element of windows of x [N, C, D, H, W], as many as output_size says.
-
-    >>> import monograph as mg
-    >>> mg.nn.functional.adaptive_max_pool3d(mg.ones(1, 2, 5, 7, 4), 3).shape
-    Size([1, 2, 3, 3, 3])
-    """
-    return _largest(3, x, output_size, return_indices)
 
 
 for _made in (adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, adaptive_max_pool3d):

@@ -13,8 +13,8 @@ from ..ir.index import Condition
 from ..ir.node import axis
 from ..tensor import Tensor, adopt
 from . import math, shape
-from .define import function, operator
-from .inplace import with_out
+from .define import Scalar, function, operator
+from .inplace import over, with_out
 from .shape import axis_of, diagonal, write_view
 from .views import integer, sizes_of
 
@@ -231,3 +231,35 @@ def as_strided_scatter(
     part = shape.strided(input.reshape(-1), *span)
     steps = ((shape.reshape_to.operator, ((-1,),)), (shape.strided.operator, span))
     return written(input, src, steps, part, "as_strided_scatter")
+
+
+@operator(to=None, method=False, name="fill_diagonal")
+def with_diagonal(x: Tensor, fill_value: Scalar, wrap: bool) -> Any:
+    """x with one number where all coordinates are equal; with `wrap` again below a tall matrix."""
+    first = build.coordinate(x.shape, 0)
+    if wrap and x.ndim == 2:
+        first = build.functions.remainder(first, x.shape[1] + 1)
+    inside: Any = None
+    for k in range(1, x.ndim):
+        same = build.functions.eq(first, build.coordinate(x.shape, k))
+        inside = same if inside is None else build.elementwise("and", inside, same)
+    return build.select(inside, build.as_node(fill_value, x.dtype), x)
+
+
+def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number on the diagonal; with `wrap` again below the square of a tall matrix.
+
+    >>> import monograph as mg
+    >>> mg.zeros(2, 2).fill_diagonal_(3).tolist()
+    [[3.0, 0.0], [0.0, 3.0]]
+    """
+    if x.ndim < 2:
+        raise errors.OperandError("fill_diagonal_: dimensions must larger than 1")
+    if x.ndim > 2 and len(set(x.shape)) > 1:
+        raise errors.OperandError(
+            f"fill_diagonal_: all dimensions of input must be of equal length, got {list(x.shape)}"
+        )
+    return over(x, with_diagonal(x, fill_value, bool(wrap)), "fill_diagonal")
+
+
+Tensor.fill_diagonal_ = fill_diagonal_  # type: ignore[attr-defined]

@@ -315,6 +315,28 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return made
 
 
+@function
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each at the probability `prob`.
+
+    The largest count is read: that many numbers are drawn for each element.
+
+    >>> import monograph as mg
+    >>> mg.binomial(mg.tensor([5.0, 3.0]), mg.tensor([1.0, 0.0])).tolist()
+    [5.0, 0.0]
+    """
+    if not count.dtype.is_floating_point or count.dtype is not prob.dtype:
+        raise errors.OperandError(
+            f"binomial takes floating point numbers of one dtype, got {count.dtype.name} and "
+            f"{prob.dtype.name}"
+        )
+    shape = build.broadcast_shapes(tuple(count.shape), tuple(prob.shape))
+    counts, chances = (x.expand(*shape) for x in (count.detach(), prob.detach()))  # type: ignore[attr-defined]
+    most = int(count.max().item()) if count.numel() else 0  # type: ignore[attr-defined]
+    made: Tensor = random.hits_of(counts, chances, max(most, 0), *_from(generator))
+    return made
+
+
 @operator(to=None, method=False, smooth=False)
 def checked_weights(x: Tensor, amount: int) -> Any:
     """Weights that are no probabilities are refused."""

@@ -205,6 +205,16 @@ def hits(
     return build.cast(unit(shape, seed, offset, dtypes.float64) < chance, dtype)
 
 
+@operator(to=None, method=False, smooth=False)
+def hits_of(count: Tensor, p: Tensor, most: int, seed: Scalar, offset: Scalar) -> Any:
+    """How many of `count` trials hit at probability p; no count is above `most`."""
+    shape = (most, *count.shape)
+    drawn = unit(shape, seed, offset, dtypes.float64) < build.cast(p, dtypes.float64)
+    tried = build.coordinate(shape, 0) < build.cast(count, dtypes.int64)
+    hit = build.elementwise("and", drawn, tried)
+    return build.reduce("add", build.cast(hit, count.dtype), (0,))
+
+
 @operator(to=None, method=False)
 def integers_between(
     shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar, low: Scalar, high: Scalar

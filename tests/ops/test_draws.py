@@ -221,3 +221,15 @@ def test_large_seeds():
     assert mg.rand(3).tolist() == drawn
     mg.manual_seed(2**63)
     assert mg.rand(3).tolist() != drawn
+
+
+def test_binomial():
+    counts = mg.full((COUNT,), 7.0)
+    drawn = mg.binomial(counts, mg.full((COUNT,), 0.3)).numpy()
+    observed = np.bincount(drawn.astype(int), minlength=8)
+    chance = [math.comb(7, k) * 0.3**k * 0.7 ** (7 - k) for k in range(8)]
+    assert abs(chi_square(observed, COUNT * np.array(chance))) < 5
+    mixed = mg.binomial(mg.tensor([0.0, 2.0, 9.0]), mg.tensor(1.0))
+    assert mixed.tolist() == [0.0, 2.0, 9.0]
+    with pytest.raises(RuntimeError):
+        mg.binomial(mg.tensor([1]), mg.tensor([0.5]))

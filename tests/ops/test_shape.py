@@ -222,3 +222,18 @@ def test_errors_are_of_the_same_class(number):
         WRONG[number](torch)
     with pytest.raises(theirs.type):
         WRONG[number](mg)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (7, 3), (3, 5), (2, 2, 2)])
+@pytest.mark.parametrize("wrap", [True, False])
+def test_diagonals_are_filled_in_place(shape, wrap):
+    ours, theirs = (lib.zeros(*shape) for lib in (mg, torch))
+    assert ours.fill_diagonal_(3, wrap) is ours
+    assert ours.tolist() == theirs.fill_diagonal_(3, wrap).tolist()
+
+
+def test_diagonals_that_cannot_be_filled():
+    for library in (mg, torch):
+        for shape in ((3,), (2, 3, 2)):
+            with pytest.raises(RuntimeError):
+                library.zeros(*shape).fill_diagonal_(1)
