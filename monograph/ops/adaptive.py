@@ -190,6 +190,8 @@ for _made in (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d):
     _made.operator.saves = _saved
 
 
+for _made in (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d):
+    _made.operator.saves = {"x": ("x",)}
 for _made in (adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, adaptive_max_pool3d):
     _made.operator.lies = "images"
 
