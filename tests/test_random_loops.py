@@ -98,3 +98,29 @@ def test_values_and_gradients(seed):
     for one, other in zip(made, expected, strict=True):
         np.testing.assert_allclose(one, other if one.shape == other.shape else 0, rtol=1e-7,
                                    atol=1e-9)  # fmt: skip
+
+
+def second(program, scan, data):
+    """Derivatives of the squared gradient."""
+    loss = program.loss(scan, data)
+    slopes = mg.autograd.grad(loss, data, allow_unused=True, create_graph=True)
+    total = sum((t * t).sum() for t in slopes if t is not None)
+    found = mg.autograd.grad(total, data, allow_unused=True)
+    return [np.zeros(1) if t is None else t.detach().numpy() for t in (total, *found)]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 6, 9, 11])
+def test_second_derivatives_and_batches(seed):
+    program = Program(seed)
+    data = program.data()
+    pairs = [mg.stack([t.detach(), t.detach() * 0.5]) for t in data]
+    with mg.config.override(disk_cache=False):
+        made = second(program, mg.scan, data)
+        batch = mg.vmap(lambda *given: program.loss(mg.scan, list(given)))(*pairs).numpy()
+    with mg.config.override(backend="reference"):
+        expected = second(program, turns, data)
+        each = [program.loss(turns, [t[n] for t in pairs]).item() for n in range(2)]
+    for one, other in zip(made, expected, strict=True):
+        np.testing.assert_allclose(one, other if one.shape == other.shape else 0, rtol=1e-6,
+                                   atol=1e-8)  # fmt: skip
+    np.testing.assert_allclose(batch, each, rtol=1e-7)
