@@ -530,7 +530,7 @@ def _adopt(recorder: Recorder, value: Value) -> None:
     record = value.record
     if record is ARGUMENT:
         raise errors.TransformError(
-            "a tensor of a function under vmap is used outside of it: return it instead"
+            "a tensor of a function under vmap or scan is used outside of it: return it instead"
         )
     if recorder.outer is not None and value.epoch != recorder.epoch:
         recorder.saved.append((value, value.epoch, value.position, record))

@@ -187,6 +187,14 @@ def test_a_turn_that_reads_values_is_made_turn_by_turn(way):
     assert last.item() == 0.0 and ys.tolist() == [0.0, 1.0, 3.0]
 
 
+def test_tensors_of_a_turn_stay_inside():
+    leaked = []
+    mg.scan(lambda h, x: (h + x, leaked.append(h)), mg.zeros(2), array(3, 2, dtype=np.float32))
+    with pytest.raises(RuntimeError, match="under vmap or scan is used outside"):
+        (leaked[0] + 1).detach().numpy()
+    mg.synchronize()
+
+
 def test_hooks_and_custom_functions_run_each_turn(way):
     class Double(mg.autograd.Function):
         @staticmethod
