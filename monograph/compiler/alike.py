@@ -56,7 +56,7 @@ class Alike:
     def _structure(self, unit: Unit, nodes: list[Node]) -> Hashable:
         numbers = {node.id: n for n, node in enumerate(nodes)}
         rows = sorted(unit.rows, key=lambda node: node.id)  # as they are lowered
-        anchors = (rows, unit.columns, unit.splits, unit.roots)
+        anchors = (rows, unit.columns, unit.splits, unit.totals, unit.roots)
         own = {node.id for part in anchors for node in part}
         facts: list[Hashable] = [
             unit.frame, *[tuple([numbers[node.id] for node in part]) for part in anchors]

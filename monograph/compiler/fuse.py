@@ -40,6 +40,7 @@ from .repeats import repeated
 from .turns import LoopUnit
 
 LibraryCall = MatmulCall | ConvolutionCall
+TOTALS = frozenset({"add", "mul", "max", "min", "and", "or"})
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Unit:
     rows: list[Node] = field(default_factory=list)  # reductions to one value per row
     columns: list[Node] = field(default_factory=list)  # reductions over the rows
     splits: list[Node] = field(default_factory=list)  # long reductions cut into rows
+    totals: list[Node] = field(default_factory=list)  # one number, of a value per row
     roots: list[Node] = field(default_factory=list)  # stored point by point
     library: LibraryCall | None = None
     scatter: Node | None = None
@@ -70,7 +72,7 @@ class Unit:
             return [self.host.node]
         if self.loop is not None:
             return list(self.loop.results)
-        return [*self.rows, *self.columns, *self.splits, *self.roots]
+        return [*self.rows, *self.columns, *self.splits, *self.totals, *self.roots]
 
 
 @dataclass
@@ -272,7 +274,9 @@ class Fusion:
         """Add the node to the unit if that is legal."""
         assert unit.frame is not None
         target = unit.frame
-        if form == "root":
+        if self._is_total(node, unit):
+            form = "total"
+        elif form == "root":
             if unit.frame.place(node, self.layouts) is None or node.size != unit.frame.size:
                 if not (node.size == unit.frame.rows and unit.rows):
                     return False
@@ -290,6 +294,17 @@ class Fusion:
         self._add(unit, node, form, needs)
         return True
 
+    @staticmethod
+    def _is_total(node: Node, unit: Unit) -> bool:
+        """Whether a reduction takes one value of each row of a unit that reduces rows."""
+        if not isinstance(node, Reduce) or node.size != 1 or node.combine not in TOTALS:
+            return False
+        frame = unit.frame
+        assert frame is not None
+        plain = bool(unit.rows) and not unit.splits and frame.limit is None
+        count = node.inputs[0].size
+        return plain and count == frame.rows and count != frame.size and hint(count) > 1
+
     def _refit(self, unit: Unit, frame: Frame) -> bool:
         """Whether everything in a pointwise unit is still legal in another frame."""
         probe = Unit(unit.number, frame=frame, roots=list(unit.roots))
@@ -297,7 +312,8 @@ class Fusion:
 
     def _add(self, unit: Unit, node: Node, form: str, needs: set[int]) -> None:
         lists = {
-            "root": unit.roots, "row": unit.rows, "column": unit.columns, "split": unit.splits
+            "root": unit.roots, "row": unit.rows, "column": unit.columns, "split": unit.splits,
+            "total": unit.totals,
         }  # fmt: skip
         lists[form].append(node)
         unit.flexible = unit.flexible and form == "root"
@@ -417,7 +433,7 @@ class Fusion:
         """Let `unit` take over all of `later`, if each part is legal there."""
         assert unit.frame is not None
         trial = Unit(unit.number, unit.frame, [*unit.rows], [*unit.columns], [*unit.splits],
-                     [*unit.roots])  # fmt: skip
+                     [*unit.totals], [*unit.roots])  # fmt: skip
         homes = {a.id: self.home[a.id] for a in [*unit.anchors, *later.anchors]}
         self._take_over(trial, later)
         for anchor in unit.anchors:
@@ -437,6 +453,7 @@ class Fusion:
         unit.rows += other.rows
         unit.columns += other.columns
         unit.splits += other.splits
+        unit.totals += other.totals
         unit.roots += other.roots
         unit.touches |= other.touches
         unit.flexible = unit.flexible and other.flexible
@@ -464,9 +481,10 @@ class Fusion:
 
 
 def reduce_place(node: Node, frame: Frame, layouts: Layouts) -> tuple[Expr, ...]:
-    """Coordinates of a reduction's input at a point of the frame."""
+    """Coordinates of a reduction's input at a point of the frame, or for a total at its row."""
     source = node.inputs[0]
-    return ordered(frame.flat, source.shape, input_order(node, layouts))
+    flat = frame.flat if source.size == frame.size else frame.flat_row
+    return ordered(flat, source.shape, input_order(node, layouts))
 
 
 def kept_place(node: Node, full: tuple[Expr, ...]) -> tuple[Expr, ...]:

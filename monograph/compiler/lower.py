@@ -85,14 +85,15 @@ class Lowering:
         body.build(demand)
         values = {key: body.values[node.id, place] for key, (node, place) in wanted.items()}
         stages = Staging(self, frame, values).stages()
-        chunks = _chunks(frame.rows) if unit.columns or unit.splits else 1
+        several = unit.columns or unit.splits or unit.totals
+        chunks = _chunks(frame.rows) if several else 1
         return self._finish(frame.outer_axes, stages, chunks)
 
     def _wanted(self, frame: Frame) -> dict[int, tuple[Node, Place]]:
         """Per anchor id: the node whose value is needed (a reduction's input), and where."""
         unit = self.unit
         wanted: dict[int, tuple[Node, Place]] = {}
-        for node in [*unit.rows, *unit.columns, *unit.splits]:
+        for node in [*unit.rows, *unit.columns, *unit.splits, *unit.totals]:
             place = (reduce_place(node, frame, self.layouts), frame.guard)
             wanted[node.id] = (node.inputs[0], place)
         for node in unit.roots:
@@ -265,6 +266,7 @@ class Staging:
                 )
             )
         totals = tuple(self._total(n) for n in unit.splits)
+        totals += tuple(self._privatised(n, index.ZERO, self.values[n.id]) for n in unit.totals)
         if last or totals:
             made.append(k.Stage((), (), tuple(last), totals))
         return keep_rows(made, self.lowering, self.frame)

@@ -251,7 +251,8 @@ class Finder:
         fusion.depend(first, needs)
         for other in others:
             self.lowered.pop(other.number, None)
-        first.rows, first.columns, first.splits, first.roots = [], [], [], roots
+        first.rows, first.columns, first.splits, first.totals = [], [], [], []
+        first.roots = roots
         first.library = first.frame = None
         for node in roots:
             fusion.home[node.id] = first

@@ -37,6 +37,7 @@ from . import (
     integers,
     joining,
     linalg,
+    linear_loss,
     loss,
     masked,
     math,

@@ -14,7 +14,6 @@ from ..tensor import Tensor
 from .activation import logsigmoid
 from .define import Scalar, function, operator
 from .loss import reduced, reduction_of
-from .matmul import linear
 from .reduce import axes_of, logsumexp
 from .softmax import log_softmax
 
@@ -42,7 +41,7 @@ def _require_places(x: Any, target: Any) -> None:
         raise ValueError(f"targets must be integers, got {target.dtype.name}")
 
 
-def _places(target: Any, ignore_index: int, classes: int) -> tuple[Any, Any]:
+def places_of(target: Any, ignore_index: int, classes: int) -> tuple[Any, Any]:
     """(targets as places, whether each counts); targets outside are reported."""
     target = build.cast(target, int64)
     counted = f.ne(target, ignore_index)
@@ -75,7 +74,7 @@ def _of_class(weight: Any, place: Any, classes: int) -> Any:
 def _shares(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """(place, how much each target counts)."""
     classes = x.shape[_class_axis(x)]
-    place, counted = _places(target, ignore_index, classes)
+    place, counted = places_of(target, ignore_index, classes)
     share = build.cast(counted, x.dtype)
     return place, share if weight is None else share * _of_class(weight, place, classes)
 
@@ -94,7 +93,7 @@ def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> An
         )
     if target.dtype.kind is not Kind.INT:
         raise TypeError(f"targets must be integers, got {target.dtype.name}")
-    place, counted = _places(target, ignore_index, x.shape[1])
+    place, counted = places_of(target, ignore_index, x.shape[1])
     row = axis(0, x.shape[0])
     chosen = build.reindex(x, target.shape, (row, Read(0, (row,), x.shape[1])), reads=(place,))
     return build.select(counted, logsumexp(x, 1) - chosen, 0.0)
@@ -103,7 +102,7 @@ def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> An
 @row_cross_entropy.derivative
 def _(g: Any, y: Any, x: Any, target: Any, ignore_index: int) -> Any:
     # softmax - one-hot, written as a comparison of the column with the target: nothing is stored.
-    place, counted = _places(target, ignore_index, x.shape[1])
+    place, counted = places_of(target, ignore_index, x.shape[1])
     weight = build.expand_dims(build.select(counted, g, 0.0), [1])
     share = f.exp(x - logsumexp(x, 1, True)) * weight
     hit = f.eq(build.coordinate(x.shape, 1), build.expand_dims(place, [1]))
@@ -117,7 +116,11 @@ row_cross_entropy.operator.saves = {"x": ("target", "log_softmax")}  # the latte
 def mean_over_counted(losses: Tensor, target: Tensor, ignore_index: int = -100) -> Any:
     """Σ losses / how many targets are not ignore_index."""
     counted = build.cast(f.ne(target, ignore_index), losses.dtype)
-    return _mean(losses, counted)
+    total = build.reduce("add", counted, axes_of(counted, None))
+    if losses.size == 0:
+        return build.reduce("add", losses, axes_of(losses, None)) / total
+    # Divided before they are added: the rows' own pass then makes the mean.
+    return build.reduce("add", losses / total, axes_of(losses, None))
 
 
 @operator(to=None, method=False, name="nll_loss")
@@ -280,7 +283,7 @@ def margins(
     if target.ndim > 1 or target.size != rows.shape[0]:
         raise ValueError(f"inconsistent target size {list(target.shape)} for {list(x.shape)}")
     classes = rows.shape[1]
-    place, _ = _places(build.reshape(target, (rows.shape[0],)), -(2**62), classes)
+    place, _ = places_of(build.reshape(target, (rows.shape[0],)), -(2**62), classes)
     right = build.expand_dims(_chosen(rows, place, 1), [1])
     gap = margin - right + rows
     losses = build.select(gap > 0, gap if p == 1 else gap * gap, build.const(0, x.dtype))
@@ -355,39 +358,3 @@ def multilabel_soft_margin_loss(
     if x.ndim:
         losses = build.reduce("add", losses, (losses.ndim - 1,)) / float(losses.shape[-1])
     return reduced(losses, reduction, size_average, reduce)
-
-
-@function(to="nn.functional")
-def linear_cross_entropy(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
-    label_smoothing: float = 0.0, options: Any = None,
-) -> Tensor:  # fmt: skip
-    """cross_entropy of linear(input, linear_weight, linear_bias).
-
-    The weight may be [C, …, in]: the logits are then [N, C, …]. How the work is cut into pieces is
-    the compiler's to choose, so `options` has no effect.
-
-    >>> import monograph as mg
-    >>> F = mg.nn.functional
-    >>> round(F.linear_cross_entropy(mg.zeros(1, 3), mg.ones(2, 3), mg.tensor([1])).item(), 4)
-    0.6931
-    """
-    if ignore_index is not None and target.is_floating_point():
-        raise OperandError("linear_cross_entropy: ignore_index does not go with probabilities")
-    if linear_weight.ndim > 2 and input.ndim < 2:
-        raise OperandError(
-            f"linear_cross_entropy: the weight {list(linear_weight.shape)} needs a batch, "
-            f"got the input {list(input.shape)}"
-        )
-    inner = linear_weight.shape[-1]
-    bias = None if linear_bias is None else linear_bias.reshape(-1)  # type: ignore[attr-defined]
-    rows = linear_weight.reshape(-1, inner)  # type: ignore[attr-defined]
-    logits = linear(input, rows, bias)
-    if linear_weight.ndim > 2:
-        logits = logits.reshape(*input.shape[:-1], *linear_weight.shape[:-1])
-    ignored = -100 if ignore_index is None else ignore_index
-    return cross_entropy(
-        logits, target, weight, ignore_index=ignored, reduction=reduction,
-        label_smoothing=label_smoothing,
-    )  # fmt: skip
