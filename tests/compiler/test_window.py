@@ -12,7 +12,8 @@ import torch
 import monograph as mg
 import monograph.nn.functional as F
 from monograph.explain import Report
-from monograph.runtime import openmp
+from monograph.runtime import native, openmp
+from monograph.runtime.program import counters
 
 Array = np.ndarray[Any, Any]
 
@@ -237,6 +238,32 @@ def test_within_bounds():
     """With every access of the kernels compared, and the same results."""
     with mg.config.override(bounds_checks=True):
         test_dropout_draws_what_the_definition_draws()
+
+
+@pytest.mark.parametrize("bits", [128, 256])
+def test_narrower_vectors(bits, monkeypatch):
+    monkeypatch.setattr(native, "vector_bits", lambda: bits)
+    sizes = (2, 2, 130, 100, 20)
+    report = compare(*both(is_causal=True), sizes)
+    assert_never_stored(report, sizes, scratch=1 << 22)
+
+
+def test_the_native_counters_agree_with_the_report():
+    q, k, v = tensors(1, 2, 600, 32)
+
+    def run() -> list[Any]:
+        made = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return list(mg.autograd.grad(made.square().sum(), [q, k, v]))
+
+    explained(run)
+    mg.synchronize()
+    before = counters()
+    _, report = explained(run)
+    mg.synchronize()
+    after = counters()
+    assert any("+=" in window.source for window in windows(report))
+    assert after.instructions - before.instructions == len(report.kernels)
+    assert after.parallel_regions - before.parallel_regions == report.parallel_regions
 
 
 @pytest.mark.parametrize("dtype", [mg.bfloat16, mg.float16], ids=str)
