@@ -111,8 +111,9 @@ def reads(code: CodeType) -> tuple[set[Path], set[Path], set[Path]]:
             if kind >= 0:
                 found[kind].add((name, attributes))
             kind = _kind(instruction.opname)
-            given = instruction.argval
-            name, attributes = str(given[-1] if isinstance(given, tuple) else given), ()
+            if kind >= 0:
+                given = instruction.argval  # from Python 3.13 on, one instruction may load two
+                name, attributes = given[-1] if isinstance(given, tuple) else given, ()
         if kind >= 0:
             found[kind].add((name, attributes))
     return found

@@ -349,6 +349,11 @@ def test_another_parameter_and_another_tensor_are_noticed():
     assert "offset is now another Tensor" in run.reasons[-1]
 
 
+def test_constants_of_any_kind_in_the_code():
+    run = mg.jit(lambda x: x.sum(()) + x.reshape((2, 1)).sum((0, 1)) + len(()) + len("".join([])))
+    assert [run(mg.ones(2)).item() for _ in range(2)] == [4.0, 4.0]
+
+
 def test_contents_of_lists_are_guarded():
     widths = [1.0, 2.0]
     total = mg.jit(lambda x: sum(x * w for w in widths))
