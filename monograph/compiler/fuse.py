@@ -131,6 +131,7 @@ class Fusion:
                 self._keep(operands(self.calls[node.id]))
             if isinstance(node, Loop):
                 self._keep(base for base, _ in self._sources(node))
+        self._keep_narrowed()
         if self.host:
             sources = {n.id for n in self.nodes if isinstance(n, (Buffer, Slot))}
             self.kept |= kept_for_host(self.nodes, self.outputs, self.host) - sources
@@ -138,6 +139,22 @@ class Fusion:
     def _sources(self, node: Loop) -> list[tuple[Node, int]]:
         """Where the inputs of a loop lie in memory."""
         return [base_of(source, self.layouts.strides) for source in node.inputs]
+
+    def _keep_narrowed(self) -> None:
+        """Keep what rows are reduced and then narrowed to, where nobody asks for the wide ones."""
+        readers: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for source in node.inputs:
+                if isinstance(source, Reduce):
+                    readers.setdefault(source.id, []).append(node)
+        asked = {node.id for node in self.outputs}
+        for source_id, (first, *others) in readers.items():
+            narrowed = isinstance(first, Map) and first.function == "cast" and not others
+            if narrowed and source_id not in asked:
+                wide = first.inputs[0]
+                smaller = first.dtype.itemsize < wide.dtype.itemsize
+                if smaller and reduction_frame(wide, self.layouts)[1] == "row":
+                    self._keep([first])
 
     def _keep_shared(self) -> None:
         """Keep what different passes would compute again at a price.

@@ -7,8 +7,10 @@ rule, and each rule builds nodes of the same kinds, so the result can be differe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
-from ..ir import build, index, scalar
+from ..ir import build, dtypes, index, scalar
+from ..ir.dtypes import DType
 from ..ir.node import (
     Call,
     Contract,
@@ -116,12 +118,23 @@ def _pull_reduce(node: Node, g: Node) -> Cotangents:
     if node.combine == "add":
         return (_spread(node, g),)
     if node.combine in ("max", "min"):
-        first = build.reduce(f"arg{node.combine}", source, node.axes)
-        chosen = build.functions.eq(_spread(node, first), _position(source, node.axes))
+        dtype = _smallest(prod(source.shape[k] for k in node.axes))
+        first = build.cast(build.reduce(f"arg{node.combine}", source, node.axes), dtype)
+        position = build.cast(_position(source, node.axes), dtype)
+        chosen = build.functions.eq(_spread(node, first), position)
         return (build.select(chosen, _spread(node, g), 0.0),)
     if node.combine == "mul":
         return (_spread(node, g) * build.functions.conj(_others_product(node)),)
     return (None,)
+
+
+def _smallest(count: int) -> DType:
+    """The smallest integers that count that far: positions are kept for the backward pass."""
+    if isinstance(count, int):
+        for dtype, limit in ((dtypes.uint8, 1 << 8), (dtypes.int16, 1 << 15)):
+            if count <= limit:
+                return dtype
+    return dtypes.int64
 
 
 def _position(source: Node, axes: tuple[int, ...]) -> Node:

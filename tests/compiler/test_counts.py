@@ -146,3 +146,18 @@ def test_more_layers_need_no_other_kernels(layers):
         return len(names)
 
     assert distinct(layers) == distinct(3)
+
+
+def test_the_places_of_a_max_pooling_are_kept_as_bytes():
+    x = leaf(8, 16, 16, 16)
+    w = array(16, 16, 3, 3)
+
+    def step():
+        y = F.max_pool2d(F.conv2d(x, w, padding=1), 2)
+        return mg.autograd.grad((y * y).sum(), x)
+
+    report = mg.explain(step)
+    windows = 8 * 16 * 8 * 8
+    pooling = [k for k in report.kernels if k.name.startswith("rows") and k.bytes > 4 * windows]
+    # What is read, the largest elements, and where they stand.
+    assert min(k.bytes for k in pooling) <= (4 * 4 + 4 + 1) * windows
