@@ -166,11 +166,33 @@ for _file, _sources in _LAYERS.items():
 
 TORCH = Tree(MODULES, STAND_INS, REFUSED)
 
+_IMAGES = "monograph.vision"
+_BACKBONES = {
+    "alexnet": "plain", "densenet": "densenet", "mobilenet": "mobile", "mobilenetv2": "mobile",
+    "mobilenetv3": "mobile", "resnet": "resnet", "shufflenetv2": "mobile", "squeezenet": "plain",
+    "vgg": "plain",
+}  # fmt: skip
 VISION = Tree(
     {
-        "": ("monograph.vision",),
+        "": (_IMAGES,),
         "io": (),  # images and videos are read by other libraries
-        "ops": ("monograph.vision.frozen_norm",),
-        "ops.misc": ("monograph.vision.frozen_norm",),
+        "transforms": (f"{_IMAGES}.transforms",),
+        "transforms.functional": (f"{_IMAGES}.transforms.functional",),
+        "transforms.transforms": (f"{_IMAGES}.transforms",),
+        "transforms.v2": (f"{_IMAGES}.transforms",),
+        "transforms.v2.functional": (f"{_IMAGES}.transforms.functional",),
+        "datasets": (f"{_IMAGES}.datasets",),
+        "datasets.folder": (f"{_IMAGES}.datasets",),
+        "datasets.mnist": (f"{_IMAGES}.datasets",),
+        "datasets.vision": (f"{_IMAGES}.datasets",),
+        "utils": (f"{_IMAGES}.utils",),
+        "ops": (f"{_IMAGES}.ops",),
+        "ops.boxes": (f"{_IMAGES}.ops",),
+        "ops.misc": (f"{_IMAGES}.ops",),
+        "models": (f"{_IMAGES}.models",),
+        **{
+            f"models.{name}": (f"{_IMAGES}.models", f"{_IMAGES}.models.{file}")
+            for name, file in _BACKBONES.items()
+        },
     }
 )

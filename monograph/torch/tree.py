@@ -109,17 +109,25 @@ class TreeModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         tree, path = self.__dict__["_place"]
         inner = f"{path}.{name}" if path else name
-        if inner in tree.modules:
-            return importlib.import_module(f"{self.__name__}.{name}")
         if name == "__all__":
             return [public for public in dir(self) if not public.startswith("_")]
         if name.startswith("__") and name != "__version__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = _look_up(tree, path, inner, name)
+        if value is _ABSENT and inner in tree.modules:
+            return importlib.import_module(f"{self.__name__}.{name}")
         if value is _ABSENT:
             raise AttributeError(_absent(self, name))
         self.__dict__[name] = value
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # An import of `models.alexnet` sets the module; `models.alexnet` stays the function.
+        tree, path = self.__dict__.get("_place", (None, ""))
+        if isinstance(value, TreeModule) and tree is not None:
+            found = _look_up(tree, path, f"{path}.{name}" if path else name, name)
+            value = value if found is _ABSENT else found
+        super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         tree, path = self.__dict__["_place"]

@@ -37,6 +37,13 @@ def test_absent_names_name_the_nearest():
         from monograph.torch.nn import Conv2D  # noqa: F401
 
 
+def test_functions_win_over_modules_of_their_name():
+    module = importlib.import_module("monograph.torch.nn.parallel.data_parallel")
+    assert torch.nn.parallel.data_parallel.__name__ == "data_parallel"
+    assert not isinstance(torch.nn.parallel.data_parallel, type(torch.nn))
+    assert module.DataParallel is torch.nn.DataParallel
+
+
 def test_star_import_gives_public_names():
     scope = {}
     exec("from monograph.torch.nn.functional import *", scope)

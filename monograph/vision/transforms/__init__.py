@@ -1,0 +1,35 @@
+"""Transforms of pictures and tensors, named as in `torchvision.transforms`."""
+
+from . import functional
+from .classes import (
+    CenterCrop,
+    ColorJitter,
+    Compose,
+    ConvertImageDtype,
+    FiveCrop,
+    GaussianBlur,
+    Grayscale,
+    Lambda,
+    Normalize,
+    Pad,
+    PILToTensor,
+    RandomAffine,
+    RandomApply,
+    RandomChoice,
+    RandomCrop,
+    RandomErasing,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomInvert,
+    RandomOrder,
+    RandomResizedCrop,
+    RandomRotation,
+    RandomVerticalFlip,
+    Resize,
+    TenCrop,
+    ToDtype,
+    ToImage,
+    ToPILImage,
+    ToTensor,
+)
+from .functional import InterpolationMode
