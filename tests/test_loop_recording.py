@@ -252,7 +252,7 @@ def test_gradients_of_captured_parameters_accumulate(way):
     twice = layer.weight.grad.numpy().copy()
     layer.zero_grad()
     mg.scan(cell, mg.zeros(2, 3), xs)[1].sum().backward()
-    np.testing.assert_allclose(layer.weight.grad.numpy() * 2, twice, rtol=1e-4)
+    np.testing.assert_allclose(layer.weight.grad.numpy() * 2, twice, rtol=1e-4, atol=1e-5)
 
 
 def test_wrong_indices_inside_a_loop(way):
