@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import monograph as mg
 import monograph.nn.functional as F
@@ -566,3 +567,30 @@ def test_the_pending_recording_has_no_leftovers():
         mg.tensor(X)[integers(7)].tolist()
     assert not record.recorder().records
     assert not status.current().launches
+
+
+DIVISIONS = {
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "floor": lambda a, b: a.div(b, rounding_mode="floor"),
+    "trunc": lambda a, b: a.div(b, rounding_mode="trunc"),
+    "fmod": lambda a, b: a.fmod(b),
+    "in place": lambda a, b: a.floor_divide_(b),
+}
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "float32"])
+def test_integer_division_by_zero(name, dtype):
+    """PyTorch raises for integers; floats become infinite or NaN."""
+    found = []
+    for library in (mg, torch):
+        a = library.tensor([7, 9], dtype=getattr(library, dtype))
+        for divisor in (library.tensor([2, 0], dtype=a.dtype), 0, 2):
+            try:
+                made = DIVISIONS[name](a.clone(), divisor).tolist()
+            except RuntimeError as problem:
+                assert "ZeroDivisionError" in str(problem)
+                made = "raises"
+            found.append(repr(made))
+    assert found[:3] == found[3:]

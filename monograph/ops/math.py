@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import errors
 from ..ir import build, dtypes
+from ..ir.check import check
 from ..ir.dtypes import DType, Kind
 from ..ir.node import Slot
 from ..tensor import Tensor
@@ -112,8 +113,16 @@ def div(
             f"rounding_mode must be None, 'trunc' or 'floor', but it is {rounding_mode!r}"
         )
     not_bool("rounded division", build.common_dtype([x, other]))
+    _require_divisor(other, build.common_dtype([x, other]))
     quotient = f.div(x, other)
     return f.trunc(quotient) if quotient.dtype.is_smooth else quotient
+
+
+def _require_divisor(other: Any, common: Any) -> None:
+    """Integers are not divided by zero; floats are."""
+    if not common.is_smooth:
+        divisor = build.as_node(other, common)
+        check(f.eq(divisor, 0), divisor, "ZeroDivisionError: division by zero", "ValueOutOfRange")
 
 
 @operator(inplace=True)
@@ -141,6 +150,7 @@ def _floor_quotient(x: Any, other: Any) -> Any:
     common = build.common_dtype([x, other])
     not_bool("floor division", common)
     if not common.is_smooth:
+        _require_divisor(other, common)
         return f.floordiv(x, other)
     a, b = build.as_node(x, common), build.as_node(other, common)
     rest = f.fmod(a, b)
@@ -158,6 +168,7 @@ def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """x modulo other, with the sign of other."""
     some_tensor(x, other)
     not_bool("remainder", build.common_dtype([x, other]))
+    _require_divisor(other, build.common_dtype([x, other]))
     return f.remainder(x, other)
 
 
@@ -171,6 +182,7 @@ def fmod(x: Tensor, other: Tensor | Scalar) -> Any:
     """
     tensors_only(x=x)
     not_bool("fmod", build.common_dtype([x, other]))
+    _require_divisor(other, build.common_dtype([x, other]))
     return f.fmod(x, other)
 
 
