@@ -294,6 +294,56 @@ def test_what_is_not_finite_stays_in_the_rows_that_see_it():
     np.testing.assert_allclose(made[fine], wanted.numpy()[fine], rtol=1e-4, atol=1e-5)
 
 
+def _random_attention(seed: int) -> Any:
+    """A function of scores made at random: what happens to them, and what else is made of them."""
+    choose = np.random.default_rng(seed)
+    batch, heads, width = (int(choose.integers(1, n)) for n in (4, 4, 33))
+    rows, columns = (int(choose.integers(90, 200)) for _ in range(2))
+    kinds = choose.choice(
+        ["tanh", "scale", "row", "column", "full", "causal", "softmax", "relu", "normed"], 3
+    )
+    extra = str(choose.choice(["nothing", "logsumexp", "largest", "sum"]))
+
+    def change(kind: str, s: Any, number: int) -> Any:
+        if kind == "row":
+            return s + mg.tensor(draw(rows, 1, seed=number))
+        if kind == "column":
+            return s * mg.tensor(draw(columns, seed=number))
+        if kind == "full":
+            return s + mg.tensor(draw(batch, 1, rows, columns, seed=number))
+        if kind == "causal":
+            seen = mg.ones(rows, columns, dtype=mg.bool).tril()
+            return s.masked_fill(~seen, -math.inf).softmax(-1)
+        if kind == "normed":
+            return s / (1 + s.square().sum(-1, keepdim=True))
+        simple = {"tanh": mg.tanh, "scale": lambda x: x * 0.3, "relu": mg.relu}
+        return mg.softmax(s, -1) if kind == "softmax" else simple[kind](s)
+
+    def run() -> list[Any]:
+        q = mg.tensor(draw(batch, heads, rows, width), requires_grad=True)
+        k, v = [
+            mg.tensor(draw(batch, heads, columns, width, seed=n), requires_grad=True)
+            for n in (1, 2)
+        ]
+        s = q @ k.transpose(-2, -1) * (1 / math.sqrt(width))
+        for number, kind in enumerate(kinds):
+            s = change(str(kind), s, number)
+        more = {
+            "nothing": lambda: s.new_zeros(()), "logsumexp": lambda: s.logsumexp(-1).square().sum(),
+            "largest": lambda: s.amax(-1).sum(), "sum": lambda: s.sum(-2).square().sum(),
+        }[extra]()  # fmt: skip
+        made = s @ v
+        (made.square().sum() + more).backward()
+        return [made, q.grad, k.grad, v.grad]
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_functions_of_scores(seed):
+    agree(_random_attention(seed), rtol=2e-3, atol=2e-3)
+
+
 # --- what is stored all the same ----------------------------------------------------------------
 
 
