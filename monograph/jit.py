@@ -48,6 +48,7 @@ class Trace:
     """What a call recorded, when it was flushed."""
 
     flushes: list[str] = field(default_factory=list)
+    holding: bool = True  # whether flushes are held back
     executable: Any = None
     leaves: list[Value] = field(default_factory=list)
     slots: list[Any] = field(default_factory=list)
@@ -58,6 +59,10 @@ class Trace:
 
     def __call__(self, recorder: record.Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
+        if reason != "jit":  # it cannot be replayed, and so goes on as if it were not traced
+            self.holding, recorder.capture = False, None
+            recorder.hold -= 1
+            return
         self.executable = executable
         self.leaves = list(recorder.leaves)
         self.slots = list(recorder.slots)
@@ -127,7 +132,7 @@ class Jitted:
             deposits, modules = recorder.deposits, recorder.modules
             cleared = recorder.cleared
         finally:
-            recorder.hold -= 1
+            recorder.hold -= trace.holding
             recorder.capture, recorder.deposits, recorder.modules = None, [], []
             recorder.cleared = set()
         if reason is not None:

@@ -109,6 +109,20 @@ def test_a_function_that_reads_a_value_runs_as_usual():
     assert "values in between" in positive.reasons[0]
 
 
+def test_after_a_read_a_function_goes_on_as_usual():
+    def run(x):
+        y = x * 2 - 4
+        with mg.no_grad():
+            x.fill_(0.25)
+        assert y.detach().abs().sum().item() == 4.0
+        (y * y).sum().backward()
+        return x.grad + 0
+
+    for function in (run, mg.jit(run)):
+        x = mg.tensor([3.0, 1.0], requires_grad=True)
+        assert function(x).tolist() == [8.0, -8.0]  # by what x was
+
+
 def test_what_is_differentiated_later_is_not_replayed():
     square = mg.jit(lambda x: (x * x).sum())
     for _ in range(2):
