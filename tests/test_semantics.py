@@ -433,6 +433,61 @@ def test_a_forked_child_computes_after_a_parallel_region(threads):
     subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120, env=environment)
 
 
+# --- loops settle --------------------------------------------------------------------------------
+
+
+def habits(name, model, x, y, averages, kept):
+    """What a user does beside training: before the backward pass, and after the step."""
+    loss = F.cross_entropy(out := model(x), y)
+    if name == "loss read before backward":
+        loss.item()
+    if name == "accuracy read before backward":
+        out.argmax(1).tolist()
+    yield loss
+    if name == "losses kept":
+        kept.append(loss)
+    if name == "losses added up":
+        kept[:] = [loss + kept[0] if kept else loss]
+    if name == "averages":
+        with mg.no_grad():
+            for average, p in zip(averages, model.parameters(), strict=True):
+                average.mul_(0.9).add_(p, alpha=0.1)
+    if name == "evaluation":
+        model.eval()
+        with mg.no_grad():
+            F.cross_entropy(model(x), y).item()
+        model.train()
+    yield None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["loss read before backward", "accuracy read before backward", "losses kept",
+     "losses added up", "averages", "evaluation"],
+)  # fmt: skip
+def test_no_new_program_after_the_third_step(name, monkeypatch):
+    monkeypatch.setattr(config, "tier0_limit", 0)
+    mg.manual_seed(0)
+    layers = [nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3)]
+    model = nn.Sequential(*layers)
+    optimizer = mg.optim.AdamW(model.parameters(), lr=1e-3)
+    averages = [p.detach().clone() for p in model.parameters()]
+    kept = []
+    for n, (x, y) in enumerate(batches(53)):
+        if n == 3:
+            mg.synchronize()
+            mg.stats.reset()
+        parts = habits(name, model, x, y, averages, kept)
+        loss = next(parts)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        next(parts)
+    mg.synchronize()
+    made = mg.stats()
+    assert (made.compilations, made.interpreted, made.programs_from_disk) == (0, 0, 0)
+
+
 # --- interrupts ----------------------------------------------------------------------------------
 
 
