@@ -214,7 +214,7 @@ class Derivatives:
         for order in range(2 if second else 1):
             pairs = [(m, t) for m, t in zip(made, expected) if t.requires_grad]
             without = [n for n, (m, t) in enumerate(pairs) if not m.requires_grad]
-            if without:
+            if without and state == "derivative":
                 raise Failure(state, f"result {without[0]} does not require grad")
             again = second and order == 0
             try:
@@ -228,7 +228,7 @@ class Derivatives:
             if not kept:
                 return
             if any(m is None for m in made):
-                raise Failure("second derivative", "the first derivative is not differentiable")
+                raise Failure("second derivative", "there is no first derivative")
             state = "second derivative"
 
     def _theirs(self, roots: list[torch.Tensor], again: bool) -> Any:
@@ -241,10 +241,14 @@ class Derivatives:
         return list(parts), cotangents
 
     def _ours(self, roots: list[Any], cotangents: Any, again: bool, state: str) -> list[Any]:
+        """A gradient that is a constant has no graph: its derivatives are 0, like None."""
         convert = Ours()
+        smooth = [(m, convert(c)) for m, c in zip(roots, cotangents) if m.requires_grad]
+        if not smooth:
+            return [None] * len(self.leaves)
         try:
             parts = mg.autograd.grad(
-                roots, [m for _, m in self.leaves], [convert(c) for c in cotangents],
+                [m for m, _ in smooth], [m for _, m in self.leaves], [c for _, c in smooth],
                 create_graph=again, retain_graph=True, allow_unused=True,
             )  # fmt: skip
         except Exception as problem:
