@@ -26,7 +26,7 @@ from .fuse import Fusion, Unit, operands
 from .hidden import limited, visible_columns
 from .lower import Lowered
 from .schedule import fingerprint
-from .windowed import Space, by_rows, multiply_of
+from .windowed import Copy, Space, by_rows, copy_of, multiply_of
 
 LEAST_BYTES = 1 << 16  # of an array that is worth a window
 LEAST_MATRIX = 1 << 13  # elements of one of its matrices
@@ -82,7 +82,8 @@ def _form(finder: Finder, fit: Fit) -> list[Unit]:
     facts = [(finder.externals(group), finder.results(group)) for group in groups]
     for group, window, (externals, results) in zip(groups, made, facts, strict=True):
         assert window is not None
-        finder.replace(group.sinks, window, externals, results)
+        spared = [unit for unit in finder.units if unit.number in group.copies]
+        finder.replace([*group.sinks, *spared], window, externals, results)
     return finder.remaining()
 
 
@@ -92,6 +93,7 @@ class Group:
 
     sinks: list[Unit]
     members: dict[int, Unit] = field(default_factory=dict)  # by number; the sinks too
+    copies: dict[int, Copy] = field(default_factory=dict)  # by the unit that is spared by each
 
 
 @dataclass
@@ -237,8 +239,18 @@ class Finder:
     # --- the result ---
 
     def results(self, group: Group) -> list[Node]:
-        """What a group stores."""
-        return [n for sink in group.sinks for n in self.writes(sink) if n.id not in self.windows]
+        """What a group stores: not what is moved elsewhere at once, but what it is moved to."""
+        found = [n for sink in group.sinks for n in self.writes(sink) if n.id not in self.windows]
+        moved = {copy.source.id: copy.target for copy in group.copies.values()}
+        return [moved.get(n.id, n) for n in found]
+
+    def copy(self, node: Node) -> tuple[Unit, Copy] | None:
+        """The unit that only moves an array, if that is all that is done with it."""
+        users = self.users.get(node.id, [])
+        if len(users) != 1 or users[0].number not in self.lowered or node.id in self.stored:
+            return None
+        found = copy_of(self.lowered[users[0].number])
+        return None if found is None else (users[0], found)
 
     def replace(
         self, sinks: list[Unit], window: Lowered, externals: list[Node], roots: list[Node]
@@ -338,6 +350,11 @@ class Assembly:
         if isinstance(unit.library, MatmulCall):
             found = multiply_of(unit.library, windows, self.space)
             assert found is not None
+            moving = self.finder.copy(unit.library.node)
+            moved = None if moving is None else found.moved(moving[1], self.space)
+            if moving is not None and moved is not None:
+                self.group.copies[moving[0].number] = moving[1]
+                found = moved
             return found.step(self._number, self._inside)
         low = by_rows(self.finder.lowered[unit.number], windows, self.space)
         assert low is not None

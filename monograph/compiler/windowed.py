@@ -107,6 +107,48 @@ def _at_own_place(kernel: k.Kernel, stage: k.Stage, inside: set[int], space: Spa
     return all(where == place and full and not guarded for where, guarded in found)
 
 
+@dataclass(frozen=True)
+class Copy:
+    """A kernel that only moves all of `source` to other places: per loop (extent, step there, step
+    here)."""
+
+    source: Node
+    target: Node
+    steps: tuple[tuple[int, int, int], ...]
+
+    def stride(self, extent: int, stride: int) -> int | None:
+        """How an axis of the source steps in the target."""
+        if extent == 1 or stride == 0:
+            return stride
+        for size, there, here in self.steps:
+            if there and stride % there == 0 and stride // there * extent <= size:
+                return stride // there * here
+        return None
+
+
+def copy_of(low: Lowered) -> Copy | None:
+    """The kernel as a copy of a whole array, if it is one."""
+    kernel, given = low.kernel, [what for _, what in low.pairs()]
+    if kernel.segments or len(kernel.stages) != 1 or len(given) != 2:
+        return None
+    (stage,) = kernel.stages
+    if stage.reductions or stage.privatised or len(stage.stores) != 1:
+        return None
+    (store,) = stage.stores
+    value = store.value
+    if not isinstance(value, k.Load) or value.guard or store.guard:
+        return None
+    source, target = given[value.buffer], given[store.buffer]
+    if not isinstance(source, Node) or not isinstance(target, Node):
+        return None
+    axes = [*kernel.outer, *stage.axes]
+    there, here = index.split(value.index), index.split(store.index)
+    plain = there[0] == here[0] == 0 and set(there[1]) == set(here[1]) == set(axes)
+    if not plain or source.size != target.size or source.dtype is not target.dtype:
+        return None
+    return Copy(source, target, tuple([(v.extent, there[1][v], here[1][v]) for v in axes]))
+
+
 # --- products -----------------------------------------------------------------------------------
 
 
@@ -139,6 +181,23 @@ class Classified:
     extents: tuple[int, ...]
     rows: int
     free: int
+
+    def moved(self, copy: Copy, space: Space) -> Classified | None:
+        """The product that stores its result where a copy would move it."""
+        c, free = self.c, self.free
+        sizes = {
+            "consume": (self.rows, free), "sum_columns": (space.columns, free),
+            "sum_rows": (free, space.columns),
+        }.get(self.kind)  # fmt: skip
+        if sizes is None or c.offset or c.base is not copy.source:
+            return None
+        row, column = (copy.stride(n, s) for n, s in zip(sizes, (c.row, c.column), strict=True))
+        steps = zip(self.extents, c.batch, strict=True)
+        batch = [copy.stride(extent, stride) for extent, stride in steps]
+        if row is None or column != 1 or None in batch:
+            return None
+        known = tuple([stride for stride in batch if stride is not None])
+        return replace(self, c=Matrix(copy.target, 0, known, row, 1))
 
     def step(self, number: Callable[[Node, str], int], inside: Callable[[Node], int]) -> Multiply:
         """The step, given the numbers of arrays in memory and of windows."""

@@ -14,6 +14,7 @@ import monograph.nn.functional as F
 from monograph.explain import Report
 from monograph.runtime import native, openmp
 from monograph.runtime.program import counters
+from tests.models import networks
 
 Array = np.ndarray[Any, Any]
 
@@ -378,6 +379,32 @@ def test_small_and_empty(shape):
         return [made, q.grad, k.grad, v.grad]
 
     agree(run)
+
+
+def test_results_are_stored_where_a_copy_would_move_them():
+    """Heads side by side, as the projection that follows wants them."""
+    x = mg.tensor(draw(2, 128, 96), requires_grad=True)
+
+    def run() -> list[Any]:
+        q, k, v = [part.view(2, 128, 2, 16).transpose(1, 2) for part in x.split(32, -1)]
+        made = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return [made.transpose(1, 2).reshape(2, 128, 32)]
+
+    report = agree(run)
+    assert len(report.kernels) == 1
+
+
+def test_a_layer_of_a_transformer_has_four_kernels_beside_its_window():
+    def kernels(layers: int) -> list[Any]:
+        model = networks.gpt(mg.nn, F, 64, context=128, width=64, heads=2, layers=layers)
+        tokens = mg.tensor(np.arange(256).reshape(2, 128) % 64)
+        with mg.no_grad():
+            report = mg.explain(lambda: model(tokens))
+        assert len(windows(report)) == layers
+        return report.kernels
+
+    more = len(kernels(4)) - len(kernels(3))
+    assert more == 4 + 4 + 1  # library calls, kernels, the window
 
 
 # --- where it is used ---------------------------------------------------------------------------
