@@ -45,7 +45,8 @@ _FAMILIES = (
 
 MODULES: dict[str, tuple[str, ...]] = {
     "": (OPERATORS, *_parts("root", "types", "determinism", "legacy#TYPES", "serialization",
-         "storage#CLASSES", "storage"), "monograph.amp"),
+         "storage#CLASSES", "storage",
+         "foreach#FOREACH"), "monograph.amp"),
     "functional": (OPERATORS,),
     "nn": ("monograph.nn", *_parts("layers")),
     "nn.functional": (f"{OPERATORS}nn.functional", *_parts("spellings#FUNCTIONAL")),
