@@ -24,6 +24,27 @@ not its sequences.
 `torch.compile`, `torch.jit.script` and `torch.jit.trace` give the function back: it is compiled as
 it is. `torch.autocast("cpu")` casts by PyTorch's lists, except that recurrent layers give float32.
 A name that is not there raises an AttributeError that names the nearest one.
+
+## Libraries
+
+Libraries that are built on PyTorch run as scripts do: what they import as `torch` is this tree.
+`tests/libraries` builds the models below with random weights, in small sizes, under PyTorch and
+under `monograph run`, and compares outputs, the gradients of all parameters and the buffers after a
+forward and a backward pass in training mode, in float32 and float64.
+
+| library | models |
+|---|---|
+| timm 1.0.22, convolutions | ResNet, EfficientNet, MobileNetV3, ConvNeXt, RegNet, DenseNet |
+| timm 1.0.22, others | ViT, DeiT, Swin, MLP-Mixer |
+| transformers 4.57.1 | BERT, GPT-2, Llama, ViT, ResNet, T5, Whisper |
+
+In float64 the largest error is 1e-7 of a tensor's largest element: transformers computes losses and
+some norms in float32, and PyTorch rounds a constant of hardsigmoid's derivative. Most are 1e-14. In
+float32 it is 1e-4, or four times PyTorch's own error where that is more.
+
+`pip install 'monograph[libraries]'` installs these versions; `pytest -m long tests/libraries` runs
+the comparison. Dropout draws other random numbers than PyTorch's, so it is off there. Attention by
+`flex_attention`, float8 and quantised weights, and several processes are not there.
 """
 
 
