@@ -33,7 +33,8 @@ def _over_lists(name: str) -> Callable[..., Any]:
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if plain in _WITH_VALUE and len(args) == 3:
-            args, options = args[:2], {"value": args[2]}
+            *args, value = args  # type: ignore[assignment]
+            options = {"value": value}
         made = []
         for place, x in enumerate(self):
             given = {key: _each(value, place) for key, value in options.items()}
