@@ -426,25 +426,38 @@ class Fusion:
 
     def _unite(self) -> None:
         """Join whole units that turned out to walk the same frame over the same arrays."""
-        changed = True
-        while changed:
-            changed = False
-            for later in self.sorted_units():
-                for unit in self.units:
-                    if self._may_unite(unit, later) and self._try_unite(unit, later):
-                        changed = True
-                        break
-                if changed:
-                    break
+        refused: set[tuple[int, ...]] = set()  # pairs that cannot unite while they are as they are
+        while self._unite_two(refused):
+            pass
+
+    def _unite_two(self, refused: set[tuple[int, ...]]) -> bool:
+        """Unite the first two units that can; whether there were any."""
+        near: dict[int, list[Unit]] = {}
+        for unit in self.units:
+            if unit.frame is not None:
+                for n in unit.touches:
+                    if self.sizes[n] > 1:
+                        near.setdefault(n, []).append(unit)
+        for later in self.sorted_units():
+            if later.frame is None:
+                continue
+            close = {u.number: u for n in later.touches for u in near.get(n, ())}
+            for number in sorted(close):
+                unit = close[number]
+                pair = number, later.number, len(unit.anchors), len(later.anchors)
+                if pair in refused:
+                    continue
+                if self._may_unite(unit, later) and self._try_unite(unit, later):
+                    return True
+                refused.add(pair)
+        return False
 
     def _may_unite(self, unit: Unit, later: Unit) -> bool:
         if unit is later or unit.frame is None or later.frame is None:
             return False
         if self.above[unit.number] >> later.number & 1:
             return False
-        same = unit.frame.runs == later.frame.runs and unit.frame.limit == later.frame.limit
-        shares = any(self.sizes[n] > 1 for n in unit.touches & later.touches)
-        return same and shares
+        return unit.frame.runs == later.frame.runs and unit.frame.limit == later.frame.limit
 
     def _try_unite(self, unit: Unit, later: Unit) -> bool:
         """Let `unit` take over all of `later`, if each part is legal there."""
