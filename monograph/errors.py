@@ -43,6 +43,10 @@ class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""
 
 
+class DeviceError(MonographError, AssertionError, RuntimeError):
+    """A device that tensors cannot be on. PyTorch raises either, by device."""
+
+
 class FileFormatError(MonographError, RuntimeError, ValueError):
     """A file that is not what it should be: cut short, damaged, or of another format."""
 

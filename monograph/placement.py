@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import DeviceError
 from .ir.dtypes import shown
 
 
@@ -87,11 +88,12 @@ def require_here(where: Any = None, how: Any = None) -> None:
     if where is not None and where is not CPU:
         chosen = device(where)
         if chosen.type == "cuda":
-            raise AssertionError(
-                "Torch not compiled with CUDA enabled: there are tensors on the CPU only, use 'cpu'"
+            raise DeviceError(
+                "Torch not compiled with CUDA enabled: tensors are on the device 'cpu' only; "
+                "mg.config.backend = 'cuda' runs whole programs on a GPU"
             )
         if chosen.type != "cpu" or chosen.index not in (None, 0):
-            raise RuntimeError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
+            raise DeviceError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
     if how is not None and how is not strided:
         raise RuntimeError(f"this build has strided tensors only, not {how!r}")
 
