@@ -16,7 +16,6 @@ from ..ir.node import (
     Buffer,
     Contract,
     Loop,
-    LoopResult,
     Map,
     Node,
     ancestors,
@@ -181,7 +180,7 @@ def _with_copies(node: Node, call: ConvolutionCall) -> Node:
     """The contraction over copies of operands that lie plain."""
     inputs = []
     for source in node.inputs:
-        if isinstance(source, (Buffer, LoopResult)) and source is not call.weights:
+        if isinstance(source, layout.PLAIN) and source is not call.weights:
             inputs.append(copied(source))
         else:
             inputs.append(source)

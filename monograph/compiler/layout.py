@@ -1,8 +1,8 @@
 """Layouts: in which order of axes a materialised array lies in memory.
 
 Users see plain row-major shapes. Arrays between convolutions lie channels-last, which the library
-prefers; kernels iterate in that order too, so nothing is reordered inside a chain. Leaves and
-results that leave the program are always plain.
+prefers; kernels iterate in that order too, so nothing is reordered inside a chain. Leaves, results
+that leave the program and what is scattered to (threads own its trailing columns) are plain.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..ir import index
-from ..ir.node import Buffer, LoopResult, Node, Reduce, Reindex
+from ..ir.node import Buffer, LoopResult, Node, Reduce, Reindex, Scatter
 from .contract import ConvolutionCall
 
 Order = tuple[int, ...]
+PLAIN = (Buffer, LoopResult, Scatter)  # nodes that never lie in another order
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Layouts:
 
     def strides(self, node: Node) -> tuple[int, ...]:
         """Strides of the node's buffer, per logical axis."""
-        if isinstance(node, (Buffer, LoopResult)) or node.id in self.plain:
+        if isinstance(node, PLAIN) or node.id in self.plain:
             return index.contiguous_strides(node.shape)
         order = self.order(node.shape)
         dense = index.contiguous_strides([node.shape[k] for k in order])

@@ -111,3 +111,26 @@ def test_an_input_that_is_a_result_too():
         (F.conv2d(source, again, padding=1) ** 2).mean().backward()
     np.testing.assert_allclose(weight.grad.numpy(), again.grad.numpy(), rtol=1e-5)
     assert kept.sum().item() == 2 * 3 * 18 * 16
+
+
+@needs_library
+def test_gradients_that_are_scattered():
+    """What is scattered lies plain; the convolution's gradients read it channels-last."""
+
+    def gradients(library):
+        rng = np.random.default_rng(0)
+        x, w, b = (
+            library.tensor(rng.standard_normal(shape).astype(np.float32))
+            for shape in ((2, 16, 4, 4), (8, 16, 3, 3), (8,))
+        )
+        w.requires_grad_()
+        b.requires_grad_()
+        y = library.nn.functional.conv2d(x, w, b, padding=1)
+        rows = y.permute(0, 2, 3, 1).reshape(2, 32, 4)
+        chosen = (library.tensor([3, 9]), library.tensor([1, 4, 8, 20, 31]))
+        loss = sum((rows[n][index] ** 2).sum() for n, index in enumerate(chosen))
+        loss.backward()
+        return w.grad.numpy(), b.grad.numpy()
+
+    for ours, theirs in zip(gradients(mg), gradients(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
