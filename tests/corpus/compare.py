@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|nan|inf")
+NUMBER = re.compile(r"-?\b(?:\d+\.\d+(?:e[-+]?\d+)?|nan|inf)\b")
 
 
 @dataclass(frozen=True)
