@@ -193,7 +193,8 @@ def answers(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
     recording, numbers = trace(case.function, *case.small)
     program = compile_recording(recording, load("reference"))
     leaves = [concrete(a.copy(), meta) for a, meta in zip(inputs, case.small, strict=True)]
-    return [np.array(array) for array, _, _ in program.run(leaves, numbers)]
+    outcomes = program.run(leaves, numbers)
+    return [np.array(o.array() if isinstance(o, Value) else o[0]) for o in outcomes]
 
 
 def check(
