@@ -154,7 +154,8 @@ def largest_error(
 ) -> float:
     """Of the first and the last period of every result, relative to the largest value wanted."""
     worst = 0.0
-    for (_, block, _), shape, answer in zip(outcomes, shapes, wanted, strict=True):
+    for outcome, shape, answer in zip(outcomes, shapes, wanted, strict=True):
+        block = outcome.block if isinstance(outcome, Value) else outcome[1]
         size, period = prod(shape), answer.size
         expected = answer.reshape(-1).astype(np.float64)
         if size == period:
