@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import dtypes
 from ...ir.dtypes import DType
-from ...tensor import Tensor
+from ...tensor import Tensor, adopt
 
 
 class UntypedStorage:
@@ -21,6 +21,28 @@ class UntypedStorage:
         whole = object.__new__(Tensor)
         whole._storage = owner._storage
         self._whole = whole
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file; changes stay in memory."""
+        if shared:
+            raise NotImplementedError("a storage that writes into its file is not supported")
+        return UntypedStorage(adopt(np.fromfile(filename, np.uint8, nbytes)))
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return UntypedStorage(self._whole)
+
+    def __getitem__(self, place: Any) -> Any:
+        """One byte; or a storage with a copy of a range of them, which has PyTorch's values."""
+        found = self._bytes()[place]
+        return UntypedStorage(adopt(found.copy())) if isinstance(place, slice) else int(found)
+
+    def _bytes(self) -> np.ndarray:
+        return self._whole._array().reshape(-1).view(np.uint8)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._bytes().astype(dtype or np.uint8)
 
     def nbytes(self) -> int:
         """How many bytes there are."""
@@ -38,7 +60,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes."""
-        return self._whole._array().reshape(-1).view(np.uint8).tolist()
+        return self._bytes().tolist()
 
     def is_pinned(self) -> bool:
         """Whether the memory is pinned for a device; it never is."""
@@ -70,10 +92,6 @@ class TypedStorage(UntypedStorage):
 
     def __getitem__(self, place: Any) -> Any:
         return self.tolist()[place]
-
-    def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
-        return UntypedStorage(self._whole)
 
 
 STORAGES = {
