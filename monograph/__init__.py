@@ -74,9 +74,9 @@ globals().update(members(""))
 
 
 def __getattr__(name: str) -> Any:
-    """`mg.data` is loaded when it is first used: it brings worker processes and NumPy's random."""
-    if name == "data":
+    """Parts that are loaded when they are first used, such as `mg.data`, which brings workers."""
+    if name in ("amp", "data", "distributions", "torch", "vision"):
         import importlib
 
-        return importlib.import_module(".data", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

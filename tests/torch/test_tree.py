@@ -178,3 +178,9 @@ def test_profiles_name_blocks(tmp_path):
     assert "block" in seen.key_averages().table(sort_by="cpu_time_total", row_limit=5)
     seen.export_chrome_trace(str(tmp_path / "trace.json"))
     assert '"block"' in (tmp_path / "trace.json").read_text()
+
+
+def test_parts_are_loaded_when_they_are_used():
+    program = "import monograph as mg; print(mg.amp.autocast, mg.vision.__version__, mg.torch.nn)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
