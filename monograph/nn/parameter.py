@@ -92,7 +92,11 @@ def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = Non
     recorder = record.recorder()
     before, recorder.grad = recorder.grad, False
     try:
-        take(target, known(np.array(array, dtype=chosen.numpy, order="C")))
+        if target._view is not None and chosen is not target.dtype:
+            # Others that share the storage keep their dtype: this tensor gets one of its own.
+            target.data = known(np.array(array, dtype=chosen.numpy, order="C"))
+        else:
+            take(target, known(np.array(array, dtype=chosen.numpy, order="C")))
     finally:
         recorder.grad = before
 

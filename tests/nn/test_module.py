@@ -488,3 +488,18 @@ def test_conversion_takes_pytorchs_arguments(ours):
     assert ours.type(mg.float32).heads["a"].weight.dtype is mg.float32
     assert ours.bfloat16().heads["a"].weight.dtype is mg.bfloat16
     assert ours.half().heads["a"].weight.dtype is mg.float16
+
+
+def test_a_parameter_that_shares_its_data_is_converted():
+    found = []
+    for package, modules in ((mg, nn), (torch, torch.nn)):
+        layer = modules.Linear(3, 2)
+        whole = package.ones(4, 3)
+        layer.weight.data = whole[1:3]
+        layer.bias.data = layer.bias.data
+        layer.double()
+        assert layer.weight.dtype == layer.bias.dtype == package.float64
+        assert whole.dtype == package.float32 and layer.weight.requires_grad
+        layer(package.ones(1, 3, dtype=package.float64)).sum().backward()
+        found.append((layer.weight.tolist(), layer.weight.grad.tolist()))
+    assert found[0] == found[1]
