@@ -43,8 +43,8 @@ class BackendError(MonographError, RuntimeError):
     """A backend that is missing, or that cannot do what was asked."""
 
 
-class DeviceError(MonographError, AssertionError, RuntimeError):
-    """A device that tensors cannot be on. PyTorch raises either, by device."""
+class DeviceError(MonographError, AssertionError):
+    """Tensors asked for on a GPU: as in a build of PyTorch without CUDA."""
 
 
 class FileFormatError(MonographError, RuntimeError, ValueError):

@@ -93,7 +93,7 @@ def require_here(where: Any = None, how: Any = None) -> None:
                 "mg.config.backend = 'cuda' runs whole programs on a GPU"
             )
         if chosen.type != "cpu" or chosen.index not in (None, 0):
-            raise DeviceError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
+            raise RuntimeError(f"this build has the device 'cpu' only, not {str(chosen)!r}")
     if how is not None and how is not strided:
         raise RuntimeError(f"this build has strided tensors only, not {how!r}")
 
