@@ -30,7 +30,6 @@ from . import (
     fft,
     fills,
     grids,
-    histogram,
     incomplete_gamma,
     index,
     indexing,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import errors
 from ..ir import build, dtypes
 from ..ir.dtypes import DType, Kind
@@ -139,26 +137,3 @@ def _beyond(dtype: DType) -> int:
         return int(build.highest(dtype)) + (dtype is not dtypes.int64)
     digits = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24}
     return 2 ** digits.get(dtype, 53) + 1
-
-
-@function(to=None, method=True)
-def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """A number on the main diagonal, in place; `wrap` begins again below in a tall matrix.
-
-    >>> import monograph as mg
-    >>> mg.zeros(2, 2).fill_diagonal_(3.0).tolist()
-    [[3.0, 0.0], [0.0, 3.0]]
-    """
-    if x.ndim < 2:
-        raise errors.OperandError("fill_diagonal_: dimensions must be larger than 1")
-    if x.ndim > 2 and len(set(x.shape)) > 1:
-        raise errors.OperandError("fill_diagonal_: all dimensions of input must be of equal length")
-    rows, columns = x.shape[0], x.shape[-1]
-    if x.ndim > 2:
-        places = np.arange(rows)
-        x[tuple([places] * x.ndim)] = fill_value
-        return x
-    last = rows if wrap and columns else 1
-    for start in range(0, last, columns + 1):
-        x[start:].diagonal().fill_(fill_value)
-    return x
