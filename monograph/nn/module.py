@@ -383,6 +383,12 @@ class Module(Stateful):
             parameter.requires_grad_(requires_grad)
         return self
 
+    def share_memory(self: Self) -> Self:
+        """Let parameters and buffers lie in memory that forked processes share."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or set them to zero."""
         for parameter in self.parameters():

@@ -47,17 +47,11 @@ def refusal(name: str, reason: str) -> Callable[..., Any]:
     return refuse
 
 
-def _first(*args: Any, **options: Any) -> Any:
-    return args[0] if args else None
-
-
 _FORKED = "data workers are forked and send arrays through pipes, so nothing needs shared memory"
 _STREAMS = "the CPU runs one program after the other, so there are no streams to wait for"
 
 STAND_INS = {
-    "Tensor.share_memory_": StandIn(_FORKED, _first),
     "Tensor.record_stream": StandIn(_STREAMS),
-    "nn.Module.share_memory": StandIn(_FORKED, _first),
     "multiprocessing.set_sharing_strategy": StandIn(_FORKED),
     "set_num_interop_threads": StandIn("operators are not run beside each other"),
     "set_flush_denormal": StandIn("numbers below the normal range are kept", lambda mode: False),
