@@ -129,7 +129,7 @@ class Programs:
             return "it was interpreted when it came first"
         if key in self._steady:
             return "its sizes stay, and get a program of their own"
-        if any(other[0] == key[0] for other in self._by_key):
+        if any(other[0] == key[0] for other in list(self._by_key)):
             return "the backend or a setting changed"
         if member is not None and member.family.samples:
             known, numbers = member.family.samples[-1], member.structure.numbers

@@ -37,7 +37,8 @@ def test_gpt_12_has_the_kernels_of_gpt_6(monkeypatch):
         generated = [k.name for k in report.kernels if k.kind == "generated"]
         found[layers] = len(set(generated)), len(lowered)
         assert len(lowered) < len(generated)
-    assert found[12] == found[6]
+    assert found[12][0] == found[6][0]
+    assert found[12][1] <= found[6][1]  # what was lowered before need not be again
 
 
 def test_units_alike_compute_with_their_own_arrays():
