@@ -468,6 +468,7 @@ def habits(name, model, x, y, averages, kept):
 def test_no_new_program_after_the_third_step(name, monkeypatch):
     monkeypatch.setattr(config, "tier0_limit", 0)
     monkeypatch.setattr(record, "programs", Programs())  # sizes of other tests are not ours
+    monkeypatch.setattr(config, "disk_cache", False)
     mg.manual_seed(0)
     layers = [nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3)]
     model = nn.Sequential(*layers)
