@@ -477,7 +477,6 @@ def test_no_new_program_after_the_third_step(name, monkeypatch):
     kept = []
     for n, (x, y) in enumerate(batches(53)):
         if n == 3:
-            mg.synchronize()
             mg.stats.reset()
         parts = habits(name, model, x, y, averages, kept)
         loss = next(parts)
@@ -485,7 +484,6 @@ def test_no_new_program_after_the_third_step(name, monkeypatch):
         loss.backward()
         optimizer.step()
         next(parts)
-    mg.synchronize()
     made = mg.stats()
     assert (made.compilations, made.interpreted, made.programs_from_disk) == (0, 0, 0)
 
