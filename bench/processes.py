@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def python(*arguments: str, cache: str | None = None, timeout: float = 900) -> Any:
     """Run Python on the arguments; the last line that it prints, as JSON."""
     environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     if cache is not None:
         environment["MONOGRAPH_CACHE_DIR"] = cache
     done = subprocess.run(
