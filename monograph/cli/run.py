@@ -186,7 +186,8 @@ class Account:
         gaps = sorted([b - a for a, b in zip(self.steps, self.steps[1:], strict=False)])
         middle = f", {1e3 * gaps[len(gaps) // 2]:.2f} ms each (median)" if gaps else ""
         first = self.steps[min(2, count - 1)] - self.started
-        return f", {count} optimizer steps{middle}; step {min(3, count)} ended after {first:.1f} s"
+        steps = "1 optimizer step" if count == 1 else f"{count} optimizer steps"
+        return f", {steps}{middle}; step {min(3, count)} ended after {first:.1f} s"
 
 
 def _reasons(compiled: Counter[str]) -> str:

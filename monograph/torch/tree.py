@@ -117,7 +117,8 @@ class TreeModule(types.ModuleType):
         if value is _ABSENT and inner in tree.modules:
             return importlib.import_module(f"{self.__name__}.{name}")
         if value is _ABSENT:
-            raise AttributeError(_absent(self, name))
+            # Without `obj` Python adds no suggestion of its own to ours.
+            raise AttributeError(_absent(self, name), name=name)
         self.__dict__[name] = value
         return value
 
