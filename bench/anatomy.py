@@ -14,6 +14,7 @@ from typing import Any
 from monograph import record
 from monograph.config import config
 from monograph.explain import report_of
+from monograph.recorder import current
 from monograph.runtime.executor import EXECUTOR
 from monograph.runtime.program import FRAMES
 
@@ -34,7 +35,7 @@ def finish() -> None:
 def programs_of(step: Step) -> list[Any]:
     """The executables that one call of the step launches, in order."""
     found: list[Any] = []
-    recorder = record.recorder()
+    recorder = current.recorder
     recorder.capture = lambda _, executable, *rest: found.append(executable)
     try:
         step()

@@ -19,6 +19,7 @@ from .loop_recording import NotOneBody, record_loop
 from .ops.creation import arange, zeros
 from .ops.joining import stack
 from .ops.math import where
+from .recorder import current
 from .tensor import Tensor, tensor
 
 Function = Callable[..., Any]
@@ -66,7 +67,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         raise errors.OperandError(
             f"cond: the predicate must have one element, got {list(pred.shape)}"
         )
-    if not record.recorder().hold:
+    if not current.recorder.hold:
         return _call(true_fn if bool(pred) else false_fn, operands)
     holds = _call(true_fn, operands), _call(false_fn, operands)
     yes, no = (_tensors(result) for result in holds)

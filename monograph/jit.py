@@ -23,6 +23,7 @@ from . import launches, record, statistics
 from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
+from .recorder import Recorder, current
 from .storage import Meta, Storage, Value
 from .tensor import Parameter, Tensor, from_value
 
@@ -57,7 +58,7 @@ class Trace:
     lines: list[launches.Line] = field(default_factory=list)
     origins: list[launches.Line] = field(default_factory=list)  # of each record
 
-    def __call__(self, recorder: record.Recorder, executable: Any, reason: str) -> None:
+    def __call__(self, recorder: Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
         if reason != "jit":  # it cannot be replayed, and so goes on as if it were not traced
             self.holding, recorder.capture = False, None
@@ -86,7 +87,7 @@ class Jitted:
         return self if owner is None else functools.partial(self, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = record.recorder()
+        recorder = current.recorder
         if recorder.hold or recorder.eager or recorder.packing:
             # Inside another trace, step by step, or with Python hooks on what is saved.
             return self.function(*args, **kwargs)
@@ -119,7 +120,7 @@ class Jitted:
         self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor], reason: str | None
     ) -> Any:
         """Run the function and note what it does, because of that reason."""
-        recorder = record.recorder()
+        recorder = current.recorder
         trace = Trace()
         entry = [t._value() for t in leaves]
         bases = [(t._storage, t._storage.value) for t in leaves if t._view is not None]
@@ -457,7 +458,7 @@ class Replay:
         launch = launches.Replayed(self.executable, self.lines)
         self._put(outcomes, launch)
         result = self._hand_out(outcomes, launch)
-        owner = record.recorder().owner
+        owner = current.recorder.owner
         if self.watched or owner.launches or owner.failure is not None:
             launches.begin(owner, launch)
         return result

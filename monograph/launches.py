@@ -16,6 +16,7 @@ from typing import Any
 
 from . import errors
 from .compiler.checks import Note, failed
+from .lines import line_of
 from .runtime import host, status
 from .runtime.waiting import synchronize
 from .storage import Value
@@ -25,17 +26,6 @@ IN_FLIGHT = 64  # launches that are noted at most; then they are waited for
 Line = tuple[Any, int]  # code object (or None) and offset of the instruction within
 _busy: dict[status.Owner, None] = {}  # owners with launches in flight
 _taking_back = threading.Lock()
-
-
-def line_of(code: Any, offset: int) -> str:
-    """The file and line of an instruction of a code object."""
-    if code is None:
-        return "<unknown>"
-    number = code.co_firstlineno
-    for start, end, line in code.co_lines():
-        if start <= offset < end and line is not None:
-            number = line
-    return f"{code.co_filename}:{number}"
 
 
 class Failure:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import errors, record
+from . import errors, pending, record
 from .autograd.hooks import hooks_of
 from .autograd.vmap import Taken, placeholder, reached
 from .compiler.recording import Expansion, Recording
@@ -26,6 +26,7 @@ from .ir.dtypes import int64
 from .ir.node import Node
 from .ir.operator import Operator, Parameter, noted
 from .ops.random import Draw
+from .recorder import Record, Recorder, current
 from .storage import Value
 from .tensor import Tensor, from_value
 
@@ -122,7 +123,7 @@ def record_loop(
 
 
 def _trace(
-    recorder: record.Recorder, turn: Turn, given: list[Value], carries: int, trips: int,
+    recorder: Recorder, turn: Turn, given: list[Value], carries: int, trips: int,
     reverse: bool,
 ) -> tuple[list[Any], TracedLoop]:  # fmt: skip
     """The inputs of the operator, and its attribute."""
@@ -147,12 +148,12 @@ def _trace(
     key = (tuple(recorder.key), kinds, wanted, *rest)
     traced = _traced.get(key)
     if traced is None:
-        traced = _traced[key] = TracedLoop(record._form(recorder, wanted, ()), *rest)
+        traced = _traced[key] = TracedLoop(pending.form(recorder, wanted, ()), *rest)
     return [*leaves, *_slots(recorder, trips)], traced
 
 
 def _cut(
-    recorder: record.Recorder, results: list[Value], leaves: list[Value], carries: int
+    recorder: Recorder, results: list[Value], leaves: list[Value], carries: int
 ) -> tuple[bool, ...]:
     """Which results derivatives end at: they depend on nothing that requires gradients."""
     inside = recorder.leaves
@@ -176,7 +177,7 @@ def _cut(
 def _refuse_python(results: list[Value]) -> None:
     """Code of the user's on the tape runs once per turn, so each turn is recorded."""
     for value in reached(results):
-        custom = value.tape is not None and value.tape.__class__ is not record.Record
+        custom = value.tape is not None and value.tape.__class__ is not Record
         if custom or hooks_of(value) is not None or getattr(value.tape, "hooks", None):
             raise errors.TransformError("the derivative of a turn runs Python code")
 
@@ -191,7 +192,7 @@ def _draw(live: Any) -> Draw | None:
     return live if isinstance(live, Draw) else None
 
 
-def _steps(recorder: record.Recorder) -> dict[Any, int]:
+def _steps(recorder: Recorder) -> dict[Any, int]:
     """By generator, how far one turn moves it on."""
     found: dict[Any, int] = {}
     for _, live in recorder.live_slots:
@@ -201,20 +202,20 @@ def _steps(recorder: record.Recorder) -> dict[Any, int]:
     return found
 
 
-def _draws(recorder: record.Recorder) -> tuple[tuple[int, int], ...]:
+def _draws(recorder: Recorder) -> tuple[tuple[int, int], ...]:
     steps = _steps(recorder)
     pairs = [(n, _draw(live)) for n, live in recorder.live_slots]
     return tuple([(n, steps[draw.mapping]) for n, draw in pairs if draw is not None])
 
 
-def _move_generators(recorder: record.Recorder, turns: int) -> None:
+def _move_generators(recorder: Recorder, turns: int) -> None:
     """Move on the generators that a turn drew from, by that many turns."""
     for generator, steps in _steps(recorder).items():
         seed, offset = generator.position
         generator.position = (seed, offset + turns * steps)
 
 
-def _slots(recorder: record.Recorder, trips: int) -> list[Any]:
+def _slots(recorder: Recorder, trips: int) -> list[Any]:
     """The numbers of the operator; the last draw of a generator moves it behind all turns."""
     slots = list(recorder.slots)
     steps = _steps(recorder)
@@ -236,7 +237,7 @@ def _record(traced: TracedLoop, inputs: list[Any]) -> list[Tensor]:
         if cut:
             value.requires_grad, value.tape = False, None
     made = [from_value(value) for value in outputs]
-    urgent = record.recorder().urgent
+    urgent = current.recorder.urgent
     if urgent is not None:
         record.flush(urgent)
     return made

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from . import record
+from .recorder import current
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def eager() -> Iterator[None]:
     >>> mg.stats().pending
     0
     """
-    recorder = record.recorder()
+    recorder = current.recorder
     before = recorder.eager
     record.flush("eager")
     recorder.eager, recorder.urgent = True, "eager"

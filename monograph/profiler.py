@@ -20,6 +20,7 @@ from typing import Any
 
 from . import errors, launches, record, statistics
 from .compiler.facts import Facts
+from .lines import line_of
 from .runtime.executor import EXECUTOR
 from .runtime.program import Frame, Program
 
@@ -199,9 +200,7 @@ class Profile:
         for n, each in enumerate(facts):
             if each.kind == "check" or not times[n + 1]:
                 continue
-            lines = [
-                launches.line_of(*launch.lines[k]) for k in each.origin if k < len(launch.lines)
-            ]
+            lines = [line_of(*launch.lines[k]) for k in each.origin if k < len(launch.lines)]
             span = Span(
                 each.name, each.kind, times[n] / 1e9, times[n + 1] / 1e9, EXECUTOR_TRACK, each,
                 tuple(dict.fromkeys(lines)),

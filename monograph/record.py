@@ -10,17 +10,15 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 from __future__ import annotations
 
 import itertools
-import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 import numpy as np
 
-from . import errors, launches, statistics, tapes
+from . import errors, launches, pending, statistics, tapes
 from .compiler import recording as rec_form
 from .config import config
 from .geometry import kinds_of
@@ -28,181 +26,22 @@ from .ir import dtypes
 from .ir.dtypes import DType
 from .ir.node import Node, interning
 from .ir.operator import Operator
+from .lines import inside, is_ours, user_line
 from .programs import Programs
+from .recorder import (
+    ARGUMENT,
+    Live,
+    Record,
+    Recorder,
+    Signature,
+    current,
+    inference_storages,
+)
 from .residuals import Residuals
-from .runtime import status
 from .runtime.waiting import synchronize
 from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
 
-OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
-
-
-class Signature:
-    """What is known of a call before its values: operator, attributes, input and output kinds."""
-
-    __slots__ = ("number", "operator", "attributes", "inputs", "outputs")
-
-    def __init__(
-        self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
-        outputs: tuple[Meta, ...],
-    ) -> None:  # fmt: skip
-        self.number = number
-        self.operator = operator
-        self.attributes = attributes
-        self.inputs = inputs
-        self.outputs = outputs
-
-
-class Record:
-    """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
-
-    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks")
-
-    def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
-        self.signature = signature
-        self.inputs = inputs  # Values, None, or numbers
-        self.stop = stop
-        self.code: Any = None  # of the user's function, and how far into it
-        self.hooks: Any = None  # of the user's, on its node in the graph
-        self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
-
-    def copy(self) -> Record:
-        """The same call, with a list of inputs of its own."""
-        made = Record(self.signature, list(self.inputs), self.stop)
-        made.code, made.offset = self.code, self.offset
-        made.walk, made.hooks = self.walk, self.hooks
-        return made
-
-    @property
-    def line(self) -> str:
-        """The user's file and line."""
-        return launches.line_of(self.code, self.offset)
-
-
-class Freed(Record):
-    """In place of a record that a backward pass has gone over: what it kept is free to go."""
-
-    __slots__ = ()
-
-    def __init__(self, spent: Record) -> None:
-        super().__init__(spent.signature, [], False)
-        self.code, self.offset, self.walk = spent.code, spent.offset, spent.walk
-
-
-class _Argument:
-    """In place of a record: the value is an argument of a function that a transform traces."""
-
-    inputs = ()
-
-
-ARGUMENT = _Argument()
-
-
-class Recorder:
-    """What one thread has recorded since its last flush."""
-
-    def __init__(self) -> None:
-        self.grad = True
-        self.eager = False
-        self.urgent: str | None = None  # why the next call must not stay pending
-        self.autocast: DType | None = None  # the lower precision that products are computed in
-        self.inference = False  # what is made now is kept from derivatives
-        self.packing: tuple[Any, ...] = ()  # hooks on saved tensors: `autograd/saved_hooks.py`
-        self.attention = False  # whether calls must do what `_attend` does
-        self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
-        self.capture: Callable[..., None] | None = None
-        self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
-        self.modules: list[Any] = []  # modules called while held
-        self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held
-        self.depth = 0  # of calls of modules within one another
-        self.outer: Recorder | None = None  # while a transform traces a function: see `inner`
-        self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside
-        self.own: dict[int, Value] = {}  # values that the function made from data
-        self.mapping: Any = None  # what vmap maps over, while it traces a function
-        self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
-        self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
-        self.passing = 0  # while positive, a backward pass is under way
-        self.epoch = 0
-        self.flushes: list[str] = []
-        self.owner = status.current()
-        self.reset()
-
-    def attend(self) -> None:
-        """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""
-        wanted = self.inference or len(inference_storages) > 0 or bool(self.packing)
-        self.attention = wanted
-
-    def reset(self) -> None:
-        """Forget what was pending; the next recording starts."""
-        self.epoch = next_epoch()
-        self.urgent = "eager" if self.eager else None
-        self.known: list[Value] = []  # results that are data and were recorded again all the same
-        self.shared: set[int] = set()  # ids of values of which a part is among the leaves
-        self.records: list[Record] = []
-        self.results: list[Value] = []
-        self.leaves: list[Value] = []
-        self.slots: list[Any] = []
-        self.live_slots: list[tuple[int, Any]] = []
-        self.key: list[Any] = []  # of each record, its signature's number and its inputs' places
-
-    def captured(self, value: Value) -> bool:
-        """Whether a function that a transform traces has this value from outside."""
-        if self.outer is None or id(value) in self.own:
-            return False
-        return value.epoch != self.epoch or value.position < 0
-
-    def check_deposit(self, leaf: Value) -> None:
-        """Refuse to fill `.grad` of a tensor from outside."""
-        if self.captured(leaf) and leaf.record is not ARGUMENT:
-            raise errors.TransformError(
-                "backward() inside vmap adds to .grad of a tensor from outside; use mg.grad, or "
-                "backward(inputs=...)"
-            )
-
-    def check_write(self, value: Value) -> None:
-        """Refuse to overwrite what a traced function did not make itself."""
-        if self.captured(value):
-            whose = "its argument" if value.record is ARGUMENT else "a tensor that it captured"
-            raise errors.TransformError(
-                f"a function under vmap writes in place into {whose}; clone() it first{_here()}"
-            )
-
-
-_epochs = itertools.count(1)
-
-
-def next_epoch() -> int:
-    """A number that no other recording has, in any thread: counting is one step of Python's."""
-    return next(_epochs)
-
-
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.recorder = Recorder()
-
-
-_local = _Local()
-
-
-def recorder() -> Recorder:
-    """This thread's recorder."""
-    return _local.recorder
-
-
-class Live:
-    """A number that is read again at every replay: `Live(group, "lr")`."""
-
-    __slots__ = ("mapping", "name")
-    kind: type = float
-
-    def __init__(self, mapping: Any, name: Any) -> None:
-        self.mapping = mapping
-        self.name = name
-
-    def get(self) -> float | int:
-        """The number as it is now."""
-        return float(self.mapping[self.name])
 
 
 class _Unregistered:
@@ -247,8 +86,8 @@ def use_default_dtype(dtype: DType) -> None:
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
-    if operator.precision is not None and _local.recorder.autocast is not None:
-        inputs = _autocast(operator, inputs, _local.recorder.autocast)
+    if operator.precision is not None and current.recorder.autocast is not None:
+        inputs = _autocast(operator, inputs, current.recorder.autocast)
     outputs = call_values(operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
@@ -256,7 +95,7 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
         result = _wrap(outputs[0])
     else:
         result = tuple([_wrap(value) for value in outputs])
-    recorder = _local.recorder
+    recorder = current.recorder
     if recorder.attention:
         _attend(recorder, outputs, inputs, result)
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
@@ -285,10 +124,6 @@ def register_autocast(cast: Callable[..., Any]) -> None:
     """How `amp` casts the inputs of the operators that it has marked."""
     global _autocast
     _autocast = cast
-
-
-# Storages made in inference mode that are still alive: while there are any, calls look for them.
-inference_storages: WeakSet[Storage] = WeakSet()
 
 
 def _attend(recorder: Recorder, outputs: list[Value], inputs: Sequence[Any], result: Any) -> None:
@@ -397,17 +232,17 @@ PENDING_LIMIT = 20_000
 
 def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> list[Value]:
     """Append one call and mark what it returns as differentiable where it is."""
-    recorder = _local.recorder
+    recorder = current.recorder
     grad = recorder.grad
     record = Record(signature, inputs, needs_grad and not grad)
     # The user's line is that of the innermost frame outside this package.
     frame: Any = sys._getframe(_NEAREST_USER)
     while frame is not None:
         code = frame.f_code
-        inside = _inside.get(code.co_filename)
-        if inside is None:
-            inside = _is_ours(code.co_filename)
-        if not inside:
+        ours = inside.get(code.co_filename)
+        if ours is None:
+            ours = is_ours(code.co_filename)
+        if not ours:
             record.code, record.offset = code, frame.f_lasti
             break
         frame = frame.f_back
@@ -423,13 +258,6 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
 # record_call, record_pass, backward (or call_values, call, the operator's own function): no frame
 # of a user's is nearer.
 _NEAREST_USER = 3
-_FOLDER = os.path.dirname(__file__) + os.sep
-_inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
-
-
-def _is_ours(filename: str) -> bool:
-    found = _inside[filename] = filename.startswith((_FOLDER, OPERATOR_FILE))
-    return found
 
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
@@ -584,7 +412,7 @@ def release_known(recorder: Recorder) -> None:
 
 def record_values(order: Sequence[Value]) -> None:
     """Record those of the values, inputs before results, that do not stand in what is pending."""
-    recorder = _local.recorder
+    recorder = current.recorder
     for value in order:
         pending = value.epoch == recorder.epoch and value.position >= 0
         if not pending or is_behind(value):
@@ -693,7 +521,7 @@ observer: Any = None  # the profiler, while it is on
 
 def flush(reason: str) -> None:
     """Run everything that is pending in this thread."""
-    recorder = _local.recorder
+    recorder = current.recorder
     if not recorder.records:
         return
     if observer is not None and not observer.inside:
@@ -702,11 +530,11 @@ def flush(reason: str) -> None:
     if recorder.outer is not None:
         if reason in (recorder.urgent, "many pending operators"):
             return  # the outer recording is flushed in its turn
-        raise errors.TransformError(f"nothing can be computed inside vmap ({reason}){_here()}")
+        raise errors.TransformError(f"nothing can be computed inside vmap ({reason}){user_line()}")
     if recorder.owner.failure is not None:  # another thread found that ours failed
         wait()
     statistics.note_flush(reason, len(recorder.records))
-    wanted, writes = _live(recorder)
+    wanted, writes = pending.live(recorder)
     if not wanted:
         recorder.reset()
         return
@@ -716,7 +544,7 @@ def flush(reason: str) -> None:
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
-            executable = programs.make(key, _form(recorder, wanted, writes), config.backend)
+            executable = programs.make(key, pending.form(recorder, wanted, writes), config.backend)
         started.executable = executable
         started.outcomes = outcomes = executable.run(recorder.leaves, recorder.slots)
         _conclude(recorder, started, executable, outcomes)
@@ -768,8 +596,8 @@ def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: l
         if before is not None:
             replaced.append((value, before))
             value.replaces = None
-    if len(recorder.spent) > 2 * SPENT and not recorder.passing:
-        _let_go(recorder)
+    if len(recorder.spent) > 2 * tapes.SPENT and not recorder.passing:
+        recorder.spent = tapes.let_go(recorder.spent)
     if recorder.capture is not None:
         recorder.capture(recorder, executable, started.reason)
     owner = recorder.owner
@@ -804,94 +632,14 @@ def flush_here(reason: str) -> None:
 
     While a recording is held (by jit, a trace or vmap) it goes on instead.
     """
-    if not _local.recorder.hold:
+    if not current.recorder.hold:
         flush(reason)
-
-
-def _form(recorder: Recorder, wanted: Any, writes: Any) -> rec_form.Recording:
-    """The pending recording in the compiler's terms."""
-    entries = []
-    at = 1  # in the key, where the inputs of the next record begin
-    for record in recorder.records:
-        signature = record.signature
-        refs = recorder.key[at : at + len(record.inputs)]
-        at += len(refs) + 1
-        entries.append(
-            rec_form.Entry(
-                signature.operator, signature.attributes, tuple(refs), record.stop,
-                len(signature.outputs), record.line,
-            )
-        )  # fmt: skip
-    leaves = tuple([value.meta for value in recorder.leaves])
-    slots = tuple([type(number) for number in recorder.slots])
-    shapes = tuple([value.meta.shape for value in recorder.results])
-    return rec_form.Recording(tuple(entries), leaves, slots, wanted, writes, shapes)
-
-
-def _live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Results that a storage still holds, and which of them overwrite which leaf."""
-    wanted: list[int] = []
-    writes: list[tuple[int, int]] = []
-    taped: list[Value] = []  # results that a backward pass may follow
-    epoch = recorder.epoch
-    shared = recorder.shared
-    for value in recorder.results:
-        owner = value.owner
-        if owner is None:
-            continue
-        storage = owner()
-        if storage is None or storage.value is not value or value.ready:
-            continue
-        wanted.append(value.position)
-        old = value.replaces
-        if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
-            tape = value.tape
-            if tape is not None and not tape.walk:
-                taped.append(value)
-            continue
-        if shared and id(old) in shared:
-            continue  # a part of the old contents is read: where, no plan knows
-        if value.tape is None or old.exposed:  # else a derivative of the new may need the old
-            writes.append((value.position, -old.position - 1))
-    if recorder.open:
-        recorder.open = tapes.still_open(recorder.open)
-    if writes and (taped or recorder.open):
-        taped += [root for each in recorder.open if (root := each()) is not None]
-        known = {id(recorder.results[position]) for position in wanted}
-        writes = tapes.spare(recorder.leaves, writes, taped, known, _read_by_derivative)
-    return tuple(wanted), tuple(writes)
-
-
-SPENT = 3  # of the latest results that hold a history which is freed, nothing is done about these
-
-
-def _let_go(recorder: Recorder) -> None:
-    """Cut off the history of results that backward passes have freed.
-
-    The loss of a loop is gone when the next step is over, and the launch that made it. So only what
-    still lives some steps later, a loss that is kept, is worth the work.
-    """
-    earlier, recorder.spent = recorder.spent[:-SPENT], recorder.spent[-SPENT:]
-    for reference in earlier:
-        value = reference()
-        if value is not None:
-            _release(value)
-
-
-_release: Callable[[Value], None] = lambda value: None  # noqa: E731
-_read_by_derivative: Callable[[Any], Sequence[int]] = lambda record: ()  # noqa: E731
-
-
-def register_tapes(release: Callable[[Value], None], reads: Callable[[Any], Sequence[int]]) -> None:
-    """How autograd lets go of what a pass has freed, and which inputs a derivative reads."""
-    global _release, _read_by_derivative
-    _release, _read_by_derivative = release, reads
 
 
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
     if not storage.value.ready:
-        recorder = _local.recorder
+        recorder = current.recorder
         if recorder.outer is not None:
             return _read_outside(recorder, storage)
         if storage.value.epoch != recorder.epoch:
@@ -907,7 +655,7 @@ def read(storage: Storage) -> np.ndarray:
 def wait() -> None:
     """Wait for all that was launched; raise if the data of this thread's launches was wrong."""
     synchronize()
-    recorder = _local.recorder
+    recorder = current.recorder
     if recorder.owner.held or launches.in_flight():
         try:
             launches.settle(recorder.owner)
@@ -941,17 +689,17 @@ def inner() -> Iterator[Recorder]:
 
     Values from outside become its leaves, known or not; when it ends they are as they were.
     """
-    before = _local.recorder
+    before = current.recorder
     fresh = Recorder()
     fresh.grad, fresh.hold, fresh.outer = before.grad, 1, before
     fresh.autocast = before.autocast
-    _local.recorder = fresh
+    current.recorder = fresh
     try:
         yield fresh
     finally:
         for value, epoch, position, made_by in reversed(fresh.saved):
             value.epoch, value.position, value.record = epoch, position, made_by
-        _local.recorder = before
+        current.recorder = before
         before.urgent = before.urgent or fresh.urgent
         if before.hold:
             before.modules += fresh.modules
@@ -969,7 +717,7 @@ def _read_outside(recorder: Recorder, storage: Storage) -> np.ndarray:
             if here.record is ARGUMENT:
                 raise errors.TransformError(
                     "inside vmap a tensor has no single value to read: it stands for one value per "
-                    f"example. Use mg.where or mg.cond instead of `if`{_here()}"
+                    f"example. Use mg.where or mg.cond instead of `if`{user_line()}"
                 )
             known = here.epoch != recorder.epoch or id(here) in copies
             inputs = [] if known else here.record.inputs
@@ -994,18 +742,10 @@ def _outside(recorder: Recorder) -> Iterator[Recorder]:
     here = [(value, value.epoch, value.position, value.record) for value, *_ in recorder.saved]
     for value, epoch, position, made_by in reversed(recorder.saved):
         value.epoch, value.position, value.record = epoch, position, made_by
-    _local.recorder = recorder.outer
+    current.recorder = recorder.outer
     try:
         yield recorder.outer
     finally:
-        _local.recorder = recorder
+        current.recorder = recorder
         for value, epoch, position, made_by in here:
             value.epoch, value.position, value.record = epoch, position, made_by
-
-
-def _here() -> str:
-    """The user's line, as the end of a sentence."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from .record import recorder
+from .recorder import current
 from .statistics import Counters, counters, misses, recent
 
 
@@ -20,14 +20,14 @@ class Stats:
     _skip = 0  # operators that were pending at the last reset
 
     def __call__(self) -> Counters:
-        pending = len(recorder().records)
+        pending = len(current.recorder.records)
         return replace(counters, pending=pending, recorded=counters.recorded + pending - self._skip)
 
     def reset(self) -> None:
         """Set every counter to zero."""
         for field in fields(Counters):
             setattr(counters, field.name, 0)
-        self._skip = len(recorder().records)
+        self._skip = len(current.recorder.records)
         recent.clear()
         misses.clear()
 

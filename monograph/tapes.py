@@ -14,6 +14,29 @@ from weakref import ref
 from .storage import Value
 
 Writes = list[tuple[int, int]]
+SPENT = 3  # of the latest results that hold a history which is freed, nothing is done about these
+
+_release: Callable[[Value], None] = lambda value: None  # noqa: E731
+_reads: Callable[[Any], Iterable[int]] = lambda record: ()  # noqa: E731
+
+
+def register(release: Callable[[Value], None], reads: Callable[[Any], Iterable[int]]) -> None:
+    """How autograd lets go of what a pass has freed, and which inputs a derivative reads."""
+    global _release, _reads
+    _release, _reads = release, reads
+
+
+def let_go(spent: list[ref[Value]]) -> list[ref[Value]]:
+    """Cut off the history of results that backward passes have freed; those not looked at yet.
+
+    The loss of a loop is gone when the next step is over, and the launch that made it. So only what
+    still lives some steps later, a loss that is kept, is worth the work.
+    """
+    for reference in spent[:-SPENT]:
+        value = reference()
+        if value is not None:
+            _release(value)
+    return spent[-SPENT:]
 
 
 def still_open(held: Sequence[ref[Value]]) -> list[ref[Value]]:
@@ -27,21 +50,17 @@ def still_open(held: Sequence[ref[Value]]) -> list[ref[Value]]:
 
 
 def spare(
-    leaves: Sequence[Value], writes: Writes, roots: Sequence[Value], wanted: set[int],
-    reads: Callable[[Any], Iterable[int]],
-) -> Writes:  # fmt: skip
+    leaves: Sequence[Value], writes: Writes, roots: Sequence[Value], wanted: set[int]
+) -> Writes:
     """The writes over leaves that no derivative of the roots reads.
 
-    `wanted` are ids of results that will be known; `reads` says which inputs the derivative of a
-    record reads.
+    `wanted` are ids of results that will be known.
     """
-    needed = _needed(roots, wanted, reads)
+    needed = _needed(roots, wanted)
     return [(position, leaf) for position, leaf in writes if id(leaves[leaf]) not in needed]
 
 
-def _needed(
-    roots: Sequence[Value], wanted: set[int], reads: Callable[[Any], Iterable[int]]
-) -> set[int]:
+def _needed(roots: Sequence[Value], wanted: set[int]) -> set[int]:
     """Ids of the values whose contents the derivatives of the roots go back to."""
     found: set[int] = set()  # contents that are read, or needed to compute what is read
     walked: set[int] = set()  # records that derivatives go through
@@ -64,5 +83,5 @@ def _needed(
         walked.add(id(tape))
         inputs = tape.inputs
         stack += [v for v in inputs if v.__class__ is Value and v.requires_grad]
-        contents += [inputs[place] for place in reads(tape)]
+        contents += [inputs[place] for place in _reads(tape)]
     return found

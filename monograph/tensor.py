@@ -22,6 +22,7 @@ from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, device, require_here, strided
+from .recorder import Record, current
 from .storage import InferenceStorage, Meta, Storage, Value, concrete, laid_out, meta_of
 from .strides import contiguous
 
@@ -108,7 +109,7 @@ class Tensor:
             old = view.value
             if old.requires_grad and old.tape is None and old.viewed is not None:
                 value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
-            if record.recorder().captured(self._storage.value):
+            if current.recorder.captured(self._storage.value):
                 return value
             if view.birth is not None and value.requires_grad and value.tape is not None:
                 from .autograd.births import Refused
@@ -267,7 +268,7 @@ class Tensor:
             raise errors.GradientError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        if flag and self.is_inference() and not record.recorder().inference:
+        if flag and self.is_inference() and not current.recorder.inference:
             raise errors.GradientError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
@@ -312,8 +313,8 @@ class Tensor:
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
                 "same size"
             )
-        if new is None and record.recorder().hold:
-            record.recorder().cleared.add(id(self))
+        if new is None and current.recorder.hold:
+            current.recorder.cleared.add(id(self))
         self._grad = new
 
     @grad.deleter
@@ -412,7 +413,7 @@ class Tensor:
 
         A `fresh` result is held by nobody else, so its value is taken and not copied.
         """
-        storage, recorder = self._storage, record.recorder()
+        storage, recorder = self._storage, current.recorder
         here, old = self._value(), storage.value
         if recorder.outer is not None:
             recorder.check_write(old)
@@ -459,7 +460,7 @@ class Tensor:
     def _refuse_leaf(self, here: Value) -> None:
         """Leaves that require gradients, and views of them, cannot be written to."""
         origin = here
-        while origin.tape.__class__ is record.Record and origin.tape.signature.operator.view:
+        while origin.tape.__class__ is Record and origin.tape.signature.operator.view:
             origin = origin.tape.inputs[0]
         if origin.tape is None:
             what = "a" if origin is here else "a view of a"
@@ -652,7 +653,7 @@ def _restore(
 ) -> Tensor:
     kind = meta_of(array.shape, dtypes.from_numpy(array.dtype))
     made = from_value(concrete(array, kind if strides is None else laid_out(kind, strides)), cls)
-    recorder = record.recorder()
+    recorder = current.recorder
     if recorder.outer is not None:
         recorder.own[id(made._storage.value)] = made._storage.value
     if recorder.inference:
@@ -712,7 +713,7 @@ def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, .
     birth = None if view is None else view.birth
     if not operator.smooth:
         birth = None
-    elif not record._local.recorder.grad:
+    elif not current.recorder.grad:
         birth = NO_GRAD
     made._view = View(links, storage.version, value, origin, birth)
     value.viewed = storage.value
@@ -746,7 +747,7 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     if not whole.ready or whole.requires_grad or whole.exposed or whole.meta.strides is not None:
         return None
     if (
-        base._value().requires_grad or record.recorder().hold
+        base._value().requires_grad or current.recorder.hold
     ):  # a replay reads the storage of its day
         return None
     meta, strides, steps = base._origin()
@@ -768,7 +769,7 @@ def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor
     value.data = data.reshape(found.shape)
     value.ready, value.part_of, value.viewed = True, whole, whole
     before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
-    if not record._local.recorder.grad:
+    if not current.recorder.grad:
         birth = NO_GRAD
     made = object.__new__(Tensor)
     made._storage = storage
@@ -782,7 +783,7 @@ def _settled(given: Tensor, value: Value) -> Value:
     if not sharing.is_shared(whole):
         return value
     if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
-        recorder = record.recorder()
+        recorder = current.recorder
         recorder.urgent = recorder.urgent or "memory shared with NumPy"
         return value
     return sharing.snapshot(given._array(), value)
@@ -810,7 +811,7 @@ def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
         storage = value.owner()
         assert storage is not None
         seen._storage, seen._view, seen._grad = storage, None, None
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
     try:
         for operator, attributes in chain:
@@ -828,7 +829,7 @@ def _write_through(view: Tensor, new: Tensor, tracked: bool) -> Tensor:
     chain = view._view.chain()
     base = object.__new__(Tensor)
     base._storage, base._view, base._grad = view._storage, None, None
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, tracked
     try:
         result: Tensor = write_view(base, new, chain)

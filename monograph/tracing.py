@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import record
+from . import pending, record
 from .compiler.recording import Recording
 from .ir.dtypes import DType, float32
+from .recorder import Recorder, current
 from .storage import Meta, Value, meta_of
 from .tensor import from_value
 
@@ -54,20 +55,20 @@ def trace(function: Callable[..., Any], *kinds: Meta) -> tuple[Recording, tuple[
     with _own_recorder() as recorder:
         arguments = [placeholder(meta) for meta in kinds]
         results = function(*arguments)
-        wanted, writes = record._live(recorder)
-        recording = record._form(recorder, wanted, writes)
+        wanted, writes = pending.live(recorder)
+        recording = pending.form(recorder, wanted, writes)
         del arguments, results
     return recording, tuple(recorder.slots)
 
 
 @contextmanager
-def _own_recorder() -> Iterator[record.Recorder]:
+def _own_recorder() -> Iterator[Recorder]:
     """A recorder that is never flushed, in place of this thread's."""
-    before = record.recorder()
-    fresh = record.Recorder()
+    before = current.recorder
+    fresh = Recorder()
     fresh.grad, fresh.hold = before.grad, 1
-    record._local.recorder = fresh
+    current.recorder = fresh
     try:
         yield fresh
     finally:
-        record._local.recorder = before
+        current.recorder = before

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "monograph"
 
 # From the bottom to the top. What is not named here belongs to the frontend, above them all.
 LAYERS = [
-    {"config", "errors", "statistics", "strides"},
+    {"config", "errors", "lines", "statistics", "strides"},
     {"ir"},
     {"storage", "geometry"},
     {"runtime"},
@@ -29,6 +29,8 @@ LAYERS = [
     {"backends"},
     {"programs", "residuals", "tapes"},
     {"launches"},
+    {"recorder"},
+    {"pending"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

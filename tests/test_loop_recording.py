@@ -6,6 +6,7 @@ import pytest
 import monograph as mg
 from monograph import backends
 from monograph.loop_recording import LOOP
+from monograph.recorder import current
 
 RNG = np.random.default_rng(7)
 
@@ -43,7 +44,7 @@ def recorded(function):
     """Names of the operators that a function records."""
     mg.synchronize()
     kept = function()
-    recorder = mg.record.recorder()
+    recorder = current.recorder
     names = [entry.signature.operator.name for entry in recorder.records]
     del kept
     return names

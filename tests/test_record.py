@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import monograph as mg
-from monograph import record
+from monograph import pending
+from monograph.recorder import current
 
 
 @pytest.fixture(autouse=True, params=["reference", "cpu"])
@@ -63,9 +64,9 @@ def test_one_read_computes_all_that_is_alive():
 
 def test_dead_results_are_not_computed(monkeypatch):
     seen = []
-    original = mg.record._live
+    original = pending.live
     monkeypatch.setattr(
-        mg.record, "_live", lambda recorder: seen.append(original(recorder)) or seen[-1]
+        pending, "live", lambda recorder: seen.append(original(recorder)) or seen[-1]
     )
     x = mg.ones(3)
     y = x * 2
@@ -339,7 +340,7 @@ def test_a_record_knows_the_line_of_the_user():
     x = mg.tensor([1.0, -1.0])
     layer = mg.nn.ReLU()
     kept = [x + 1, x.reshape(2, 1), mg.softmax(x, 0), layer(x)]
-    lines = {r.line for r in record.recorder().records[-4:]}
+    lines = {r.line for r in current.recorder.records[-4:]}
     (line,) = lines
     name, _, number = line.rpartition(":")
     assert name == __file__

@@ -16,6 +16,7 @@ from monograph import launches, nn, record
 from monograph.compiler.plan import CheckStep, KernelStep
 from monograph.compiler.recording import Expansion
 from monograph.ir.node import interning
+from monograph.recorder import current
 from monograph.runtime import status
 from monograph.tracing import kind, trace
 
@@ -565,7 +566,7 @@ def test_a_program_from_disk_checks_too(backend, tmp_path):
 def test_the_pending_recording_has_no_leftovers():
     with pytest.raises(IndexError):
         mg.tensor(X)[integers(7)].tolist()
-    assert not record.recorder().records
+    assert not current.recorder.records
     assert not status.current().launches
 
 

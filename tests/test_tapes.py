@@ -8,7 +8,7 @@ import pytest
 
 import monograph as mg
 from monograph.config import config
-from monograph.record import SPENT
+from monograph.tapes import SPENT
 from tests.autograd.both import agree, leaf
 
 ROWS = [[1.0, 2.0], [3.0, 4.0]]

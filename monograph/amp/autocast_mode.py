@@ -17,7 +17,8 @@ from ..ir.dtypes import DType
 from ..ir.operator import Operator
 from ..ops.conversion import converted
 from ..ops.define import all_operators
-from ..record import recorder, register_autocast
+from ..record import register_autocast
+from ..recorder import current
 from ..tensor import Tensor
 
 LOWER = (
@@ -105,14 +106,14 @@ class autocast:  # noqa: N801 - PyTorch's spelling
 
     def __enter__(self) -> autocast:
         _mark_operators()
-        here = recorder()
+        here = current.recorder
         self._before.append(here.autocast)
         if self.device == "cpu":  # a block for another device leaves this one's as it is
             here.autocast = self.fast_dtype if self._enabled else None
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        recorder().autocast = self._before.pop()
+        current.recorder.autocast = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -141,14 +142,14 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether this is within autocast for that device."""
-    return device_type == "cpu" and recorder().autocast is not None
+    return device_type == "cpu" and current.recorder.autocast is not None
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off, until it is switched again."""
     if enabled is not None and device_type == "cpu":
         _mark_operators()
-        recorder().autocast = get_autocast_dtype("cpu") if enabled else None
+        current.recorder.autocast = get_autocast_dtype("cpu") if enabled else None
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -216,7 +217,7 @@ def custom_fwd(
 
     @functools.wraps(fwd)
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
-        ctx._autocast = recorder().autocast
+        ctx._autocast = current.recorder.autocast
         if cast_inputs is None or ctx._autocast is None:
             return fwd(ctx, *args, **options)
         given = [converted(x, cast_inputs) if _is_eligible(x) else x for x in args]
@@ -234,7 +235,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cpu") -> Any:
 
     @functools.wraps(bwd)
     def backward(ctx: Any, *args: Any) -> Any:
-        here = recorder()
+        here = current.recorder
         before, here.autocast = here.autocast, getattr(ctx, "_autocast", None)
         try:
             return bwd(ctx, *args)

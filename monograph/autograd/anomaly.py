@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors, record
+from ..recorder import Record
 from ..storage import Storage, Value
 from .graph import Node, backward_name
 
@@ -108,10 +109,7 @@ def _first_unfit(tape: Any) -> str:
         inputs = [v for v in here.inputs if v.__class__ is Value and v.tape is not None]
         if done:
             for value in inputs:
-                if (
-                    value.tape.__class__ is record.Record
-                    and not np.isfinite(_contents(value)).all()
-                ):
+                if value.tape.__class__ is Record and not np.isfinite(_contents(value)).all():
                     return f"The first result before it that is not finite: {value.tape.line}."
         elif id(here) not in seen:
             seen.add(id(here))

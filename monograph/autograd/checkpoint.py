@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import record
 from ..compiler.recording import BACKWARD
+from ..recorder import current
 from ..storage import Value
 from ..tensor import Tensor
 from . import saved
@@ -29,7 +29,7 @@ class Checkpoint(PythonNode):
         self.function = function
         self.randomness = randomness
         self.count = count
-        self.autocast = record.recorder().autocast
+        self.autocast = current.recorder.autocast
 
     def pull(self, gradients: list[Any]) -> Sequence[Any]:
         """Run the function again, and differentiate what it does."""
@@ -38,7 +38,7 @@ class Checkpoint(PythonNode):
         borders = [value for value in self.inputs if value is not None]
         for value in borders:
             saved.check_unwritten(value)
-        recorder = record.recorder()
+        recorder = current.recorder
         create, before, recorder.autocast = recorder.grad, recorder.autocast, self.autocast
         try:
             with enable_grad():
@@ -68,7 +68,7 @@ def checkpoint(
     """
     from ..ops.random import default_generator
 
-    recorder = record.recorder()
+    recorder = current.recorder
     if not recorder.grad:
         return function(*args, **kwargs)
     randomness = default_generator.position if preserve_rng_state else None

@@ -14,6 +14,7 @@ from typing import Any
 from weakref import ref
 
 from .. import errors, record
+from ..recorder import Record, current
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
@@ -28,7 +29,7 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
     And whether all that lies between still stands in the pending recording. What the walk passes
     is marked as freed, unless it is to be retained.
     """
-    epoch = record.recorder().epoch
+    epoch = current.recorder.epoch
     number = next(_walks)
     pending, written = True, False
     passed: list[tuple[Any, int]] = []  # records with the walk that freed them, if one did
@@ -84,7 +85,7 @@ def has_stops(roots: Sequence[Value]) -> bool:
             if tensor is not None and (tensor._hooks or tensor._post_hooks):
                 return True
         elif tape not in seen:
-            if tape.__class__ is not record.Record or tape.hooks is not None:
+            if tape.__class__ is not Record or tape.hooks is not None:
                 return True
             seen.add(tape)
             stack += [v for v in tape.inputs if v.__class__ is Value and v.requires_grad]
@@ -123,7 +124,7 @@ def record_pass(
     inputs = [*roots, *given, *wanted]
     metas = tuple([None if v is None else v.meta for v in inputs])
     signature = record.backward_signature(metas, len(roots))
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, create
     try:
         # Without create_graph the gradient is a constant for later derivatives.
@@ -223,7 +224,7 @@ def backward(
     if not pending:
         record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
-    recorder = record.recorder()
+    recorder = current.recorder
     if recorder.known and not retain:
         record.release_known(recorder)
     recorder.passing += 1  # adding up may flush, and the history is needed until all is added
@@ -237,7 +238,7 @@ def backward(
 
 def _hand_out(leaves: list[Value], parts: list[Value], create: bool) -> None:
     """Add gradients to `.grad` of the leaves that they belong to."""
-    recorder = record.recorder()
+    recorder = current.recorder
     held = recorder.hold
     for leaf, part in zip(leaves, parts, strict=True):
         tensor = leaf.leaf() if leaf.leaf is not None else None
@@ -254,7 +255,7 @@ def _hand_out(leaves: list[Value], parts: list[Value], create: bool) -> None:
 
 def deposit(tensor: Tensor, gradient: Tensor, create: bool) -> None:
     """Add a gradient to `.grad`: into the same tensor, unless it may be differentiated itself."""
-    recorder = record.recorder()
+    recorder = current.recorder
     if tensor._grad is None:
         tensor._grad = gradient
         gradient._storage.value.gradient_of = ref(tensor)

@@ -11,7 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import errors, record
+from .. import errors
+from ..recorder import current
 from ..storage import Value
 from ..tensor import Tensor
 from .engine import zeros
@@ -61,7 +62,7 @@ class FunctionCtx:
         kept: list[tuple[Any, int]] = [
             (t, 0 if t is None else t._storage.version) for t in self._to_save
         ]
-        packing = record.recorder().packing
+        packing = current.recorder.packing
         if packing:
             self._hooks = packing[-1]
             kept = [(None if t is None else self._hooks.pack(t), -1) for t, _ in kept]
@@ -205,7 +206,7 @@ class Function:
         ctx = FunctionCtx()
         inputs = [arg._value() if isinstance(arg, Tensor) else None for arg in args]
         needs = [v is not None and v.requires_grad for v in inputs]
-        tracked = record.recorder().grad and any(needs)
+        tracked = current.recorder.grad and any(needs)
         ctx.needs_input_grad = tuple(needs)
         node = FunctionNode(cls, ctx, inputs) if tracked else None
         with no_grad():
@@ -299,7 +300,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         with no_grad():
             made = backward(ctx, *gradients)
         used = any(isinstance(g, Tensor) and g.requires_grad for g in gradients)
-        if not record.recorder().grad or not used:
+        if not current.recorder.grad or not used:
             return made
         listed = made if isinstance(made, tuple) else (made,)
         with no_grad():

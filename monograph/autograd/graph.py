@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from .. import record
+from ..recorder import Record, current
 from ..storage import Value
 from .hooks import RemovableHandle, in_use, register
 
@@ -73,7 +73,7 @@ def backward_name(operator_name: str) -> str:
 class RecordNode(Node):
     """A recorded operator, seen from its results."""
 
-    def __init__(self, made: record.Record) -> None:
+    def __init__(self, made: Record) -> None:
         self.record = made
 
     def name(self) -> str:
@@ -114,7 +114,7 @@ class PythonNode(Node):
 
     def __init__(self, inputs: Sequence[Value | None]) -> None:
         in_use.python = True
-        recorder = record.recorder()
+        recorder = current.recorder
         self.inputs = list(inputs)
         self.order = (recorder.epoch, len(recorder.results))
         self.count = 1  # of results

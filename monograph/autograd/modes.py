@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any
 
-from .. import record
+from ..recorder import current
 
 
 class Mode:
@@ -73,21 +73,21 @@ class set_grad_enabled(Mode):  # noqa: N801
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
-        recorder = record.recorder()
+        recorder = current.recorder
         self.before = recorder.grad
         recorder.grad = self.mode
 
     def __enter__(self) -> None:
-        record.recorder().grad = self.mode
+        current.recorder.grad = self.mode
 
     def __exit__(self, *_: object) -> None:
-        record.recorder().grad = self.before
+        current.recorder.grad = self.before
 
     def _again(self) -> Mode:
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        record.recorder().grad = self.before  # a decorator changes nothing where it stands
+        current.recorder.grad = self.before  # a decorator changes nothing where it stands
         return super().__call__(function)
 
 
@@ -114,12 +114,12 @@ class no_grad(Mode):  # noqa: N801
         self.before: list[bool] = []
 
     def __enter__(self) -> None:
-        recorder = record.recorder()
+        recorder = current.recorder
         self.before.append(recorder.grad)
         recorder.grad = self.mode
 
     def __exit__(self, *_: object) -> None:
-        record.recorder().grad = self.before.pop()
+        current.recorder.grad = self.before.pop()
 
     def _again(self) -> Mode:
         made: Mode = type(self)()
@@ -154,13 +154,13 @@ class inference_mode(Mode):  # noqa: N801
         self.before: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        recorder = record.recorder()
+        recorder = current.recorder
         self.before.append((recorder.grad, recorder.inference))
         recorder.grad, recorder.inference = not self.mode, self.mode
         recorder.attend()
 
     def __exit__(self, *_: object) -> None:
-        recorder = record.recorder()
+        recorder = current.recorder
         recorder.grad, recorder.inference = self.before.pop()
 
     def _again(self) -> Mode:
@@ -169,9 +169,9 @@ class inference_mode(Mode):  # noqa: N801
 
 def is_grad_enabled() -> bool:
     """Whether derivatives are recorded now."""
-    return record.recorder().grad
+    return current.recorder.grad
 
 
 def is_inference_mode_enabled() -> bool:
     """Whether what is made now is kept from derivatives."""
-    return record.recorder().inference
+    return current.recorder.inference

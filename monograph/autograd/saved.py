@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import errors
+from .. import errors, tapes
 from ..compiler.recording import BACKWARD, placeholders
 from ..ir import build
 from ..ir.node import Buffer, Map, Node, Random, Slot, interning
 from ..ir.operator import Rule, noting
-from ..record import Freed, Record, Signature, register_refusal, register_tapes
+from ..record import register_refusal
+from ..recorder import Freed, Record, Signature
 from ..storage import InferenceStorage, Meta, Value, concrete
 from ..transform.derivative import vjp
 from .graph import backward_name
@@ -325,7 +326,7 @@ def inputs_read(tape: Any) -> Sequence[int]:
     return [n for n, v in enumerate(tape.inputs) if v.__class__ is Value]
 
 
-register_tapes(release, inputs_read)
+tapes.register(release, inputs_read)
 
 
 FREED = (

@@ -16,7 +16,7 @@ from .. import errors, record
 from ..compiler.recording import BACKWARD, KNOWN, Entry, Expansion, Recording
 from ..ir.node import Node
 from ..ir.operator import Operator, Parameter, noted
-from ..record import Record
+from ..recorder import Record, Signature, current
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import saved
@@ -49,12 +49,12 @@ class saved_tensors_hooks:  # noqa: N801
     def __enter__(self) -> None:
         if _State.forbidden:
             raise errors.GradientError(_State.forbidden[-1])
-        recorder = record.recorder()
+        recorder = current.recorder
         recorder.packing = (*recorder.packing, self)
         recorder.attend()
 
     def __exit__(self, *_: object) -> None:
-        recorder = record.recorder()
+        recorder = current.recorder
         recorder.packing = recorder.packing[:-1]
         recorder.attend()
 
@@ -166,7 +166,7 @@ class Packed(PythonNode):
                 f"{made._value().meta}"
             )
         value = made._value()
-        if original.requires_grad and record.recorder().grad:
+        if original.requires_grad and current.recorder.grad:
             Untracked(original, value)
         return value
 
@@ -207,7 +207,7 @@ _steps: dict[Any, Step] = {}
 
 
 def _step_of(
-    signature: record.Signature, needs: saved.Needs, roots: tuple[int, ...], kept: tuple[int, ...]
+    signature: Signature, needs: saved.Needs, roots: tuple[int, ...], kept: tuple[int, ...]
 ) -> Step:
     """Leaves are the inputs, the results that were kept, and the gradients of the roots."""
     key = (signature.number, needs, roots, kept)
@@ -254,7 +254,7 @@ def pack_call(outputs: Sequence[Value], inputs: Sequence[Any], result: Any) -> N
     kept = saved.saves(call.signature, needs)
     if not kept.inputs and not kept.outputs:
         return
-    hooks = record.recorder().packing[-1]
+    hooks = current.recorder.packing[-1]
     node = Packed(call, needs, hooks)
     listed = result if isinstance(result, tuple) else (result,)
     assert node.kept_inputs is not None

@@ -14,7 +14,7 @@ from weakref import ref
 
 from .. import errors, record
 from ..compiler.recording import BACKWARD
-from ..record import Freed, Record
+from ..recorder import Freed, Record, current
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
@@ -305,7 +305,7 @@ class Pass:
         if id(end) in self.captured:
             self.found[id(end)] = gradient
         elif tensor is not None:
-            recorder = record.recorder()
+            recorder = current.recorder
             if recorder.outer is not None:
                 recorder.check_deposit(end)
             own = gradient.clone() if id(gradient) in self.shared else gradient
@@ -351,7 +351,7 @@ def _ones(root: Value) -> Tensor:
 
 def _restore(tapes: Sequence[Any], results: dict[int, list[Value]]) -> None:
     """Make sure that a segment stands in the pending recording."""
-    recorder = record.recorder()
+    recorder = current.recorder
     values: list[Value] = []
     for tape in reversed(tapes):
         if tape.signature.operator is BACKWARD:
@@ -372,7 +372,7 @@ def _sweep(
     survey = Survey(roots, wanted)
     survey.check(retain)
     made = Pass(survey, captured, create)
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, create
     recorder.passing += 1
     try:
@@ -412,19 +412,19 @@ def gradients(
     inputs: Sequence[Tensor],
 ) -> list[Tensor | None]:  # fmt: skip
     """The gradients of the tensors named; None for those that the roots do not depend on."""
-    current = [t._value() for t in inputs]
+    latest = [t._value() for t in inputs]
     earlier = _earlier(roots, inputs)
-    values = [*current, *[value for _, value in earlier]]
+    values = [*latest, *[value for _, value in earlier]]
     found = gradients_of(roots, cotangents, retain, create, values)
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, create
     try:
-        for (n, _), part in zip(earlier, found[len(current) :], strict=True):
+        for (n, _), part in zip(earlier, found[len(latest) :], strict=True):
             if part is not None:
                 found[n] = part if found[n] is None else found[n] + part  # type: ignore[operator]
     finally:
         recorder.grad = before
-    return found[: len(current)]
+    return found[: len(latest)]
 
 
 def _earlier(roots: Sequence[Value], inputs: Sequence[Tensor]) -> list[tuple[int, Value]]:

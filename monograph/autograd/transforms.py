@@ -16,7 +16,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import errors, record, tree
+from .. import errors, tree
+from ..recorder import ARGUMENT, current
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from .engine import grad as gradients
@@ -35,7 +36,7 @@ class Level:
     def __init__(self, name: str, func: Function, has_aux: bool, arguments: Sequence[Any]) -> None:
         """`arguments` are trees of tensors; `func` takes the same number of trees."""
         self.name = name
-        self.outer_grad = record.recorder().grad
+        self.outer_grad = current.recorder.grad
         given, self.structure = tree.flatten(tuple(arguments))
         self.fresh = [self._copy(t) for t in given]
         values = [t._value() for t in self.fresh]
@@ -84,7 +85,7 @@ class Level:
         """The cotangents of the fresh arguments; None for those that nothing depends on."""
         pairs = [(y, c) for y, c in zip(self.outputs, cotangents, strict=True) if y.requires_grad]
         if create is None:
-            create = record.recorder().grad and _reaches_outside(
+            create = current.recorder.grad and _reaches_outside(
                 [*self.outputs, *[c for _, c in pairs]]
             )
         return list(
@@ -103,7 +104,7 @@ def _internal(value: Value) -> None:
 def _reaches_outside(tensors: Sequence[Tensor | None]) -> bool:
     """Whether one depends on what requires gradients and is no leaf of a level that has ended."""
     for value in reached([t._value() for t in tensors if t is not None]):
-        if value.tape is None and (value.leaf is not None or value.record is record.ARGUMENT):
+        if value.tape is None and (value.leaf is not None or value.record is ARGUMENT):
             return True
     return False
 
@@ -267,7 +268,7 @@ def linearize(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         leaves = _like(level.fresh, level.structure, tangents, "jvp: the tangents")
         pairs = [(g, t) for g, t in zip(pulled, leaves, strict=True) if g is not None]
         roots = [g for g, _ in pairs]
-        create = record.recorder().grad and _reaches_outside([*roots, *[t for _, t in pairs]])
+        create = current.recorder.grad and _reaches_outside([*roots, *[t for _, t in pairs]])
         parts = gradients(
             roots, own, [t for _, t in pairs],
             retain_graph=True, create_graph=create, allow_unused=True,

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import errors, record, tree
+from .. import errors, pending, record, tree
 from ..compiler.recording import Expansion, Recording
 from ..ir import build
 from ..ir.check import check
 from ..ir.dtypes import DType
 from ..ir.node import Node
 from ..ir.operator import Operator, Parameter
+from ..recorder import ARGUMENT, Live, Record, Recorder, current
 from ..storage import Value, meta_of
 from ..tensor import Tensor, from_value
 from ..transform.batching import RANDOMNESS, Batching, example
@@ -91,12 +92,12 @@ VMAP = Operator(
 )  # fmt: skip
 
 
-class Taken(record.Live):
+class Taken(Live):
     """A live number that was taken while the function was traced: not taken twice."""
 
     __slots__ = ("live", "number", "kind")
 
-    def __init__(self, live: record.Live, number: Any) -> None:
+    def __init__(self, live: Live, number: Any) -> None:
         self.live, self.number = live, number
         self.kind = live.kind
 
@@ -237,7 +238,7 @@ def _map_whole(func: Callable[..., Any], call: _Call, out_dims: Any, randomness:
     return tree.unflatten(structure, made)
 
 
-def _example(recorder: record.Recorder, value: Value, dim: int | None) -> Tensor:
+def _example(recorder: Recorder, value: Value, dim: int | None) -> Tensor:
     """A tensor without contents in the shape of one example."""
     assert dim is not None
     shape = value.meta.shape[:dim] + value.meta.shape[dim + 1 :]
@@ -245,17 +246,17 @@ def _example(recorder: record.Recorder, value: Value, dim: int | None) -> Tensor
 
 
 def placeholder(
-    recorder: record.Recorder, shape: tuple[int, ...], dtype: DType, requires_grad: bool = False
+    recorder: Recorder, shape: tuple[int, ...], dtype: DType, requires_grad: bool = False
 ) -> Tensor:
     """A tensor without contents: an argument of the function that this inner recorder traces."""
     place = -1 - len(recorder.leaves)
-    one = Value(meta_of(shape, dtype), record.ARGUMENT, 0, recorder.epoch, place)
+    one = Value(meta_of(shape, dtype), ARGUMENT, 0, recorder.epoch, place)
     one.requires_grad = requires_grad
     recorder.leaves.append(one)
     return from_value(one)
 
 
-def _position(recorder: record.Recorder, output: Any) -> int:
+def _position(recorder: Recorder, output: Any) -> int:
     if not isinstance(output, Tensor):
         raise errors.OperandError(
             f"vmap: the function must return tensors only, got {type(output).__name__}"
@@ -283,7 +284,7 @@ def reached(roots: Sequence[Value]) -> Iterator[Value]:
 def _refuse_custom(outputs: list[Value]) -> None:
     """Outside, derivatives are those of the graph: Python code of the user's has no part in it."""
     for value in reached(outputs):
-        if value.tape is not None and value.tape.__class__ is not record.Record:
+        if value.tape is not None and value.tape.__class__ is not Record:
             raise errors.TransformError(
                 "vmap: derivatives through an autograd.Function inside the mapped function can "
                 "only be taken inside too: vmap(grad(f)) instead of grad(vmap(f))"
@@ -306,7 +307,7 @@ def _out_dims(out_dims: Any, result: Any, outputs: list[Any]) -> tuple[int | Non
 
 
 def _intern(
-    recorder: record.Recorder, mapping: _Mapping, wanted: tuple[int, ...],
+    recorder: Recorder, mapping: _Mapping, wanted: tuple[int, ...],
     placed: tuple[int | None, ...], cut: tuple[bool, ...],
 ) -> Traced:  # fmt: skip
     """The one object for this structure."""
@@ -316,7 +317,7 @@ def _intern(
     key = (tuple(recorder.key), leaves, mapping.dims, wanted, *rest)
     found = _traced.get(key)
     if found is None:
-        recording = record._form(recorder, wanted, ())
+        recording = pending.form(recorder, wanted, ())
         captured = (None,) * (len(leaves) - len(mapping.dims))
         found = _traced[key] = Traced(recording, mapping.dims + captured, *rest)
     return found
@@ -331,7 +332,7 @@ def _record(traced: Traced, inputs: list[Any]) -> list[Tensor]:
         if cut:
             value.requires_grad, value.tape = False, None
     made = [from_value(value) for value in outputs]
-    urgent = record.recorder().urgent
+    urgent = current.recorder.urgent
     if urgent is not None:
         record.flush(urgent)
     return made
@@ -373,7 +374,7 @@ def depends_on_examples(t: Tensor) -> bool:
         value = stack.pop()
         if id(value) in seen or value.ready or value.record is None:
             continue
-        if value.record is record.ARGUMENT:
+        if value.record is ARGUMENT:
             return True
         seen.add(id(value))
         stack += [v for v in value.record.inputs if isinstance(v, Value)]
@@ -385,7 +386,7 @@ def holds_for_any(condition: Tensor) -> bool:
 
     What was recorded of the function so far is computed for all of them.
     """
-    recorder = record.recorder()
+    recorder = current.recorder
     mapping = recorder.mapping
     if recorder.outer is None or mapping is None:
         return bool(condition)

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import errors, record, statistics
 from ..config import config
+from ..lines import OPERATOR_FILE
 from ..optim.optimizer import register_optimizer_step_post_hook
 from ..stats import stats
 from ..torch.imports import supplied
@@ -147,7 +148,7 @@ def _own_lines(tb: types.TracebackType | None, keep_all: bool) -> types.Tracebac
 
 
 def _is_ours(filename: str) -> bool:
-    return filename.startswith((PACKAGE, record.OPERATOR_FILE, "<frozen runpy>"))
+    return filename.startswith((PACKAGE, OPERATOR_FILE, "<frozen runpy>"))
 
 
 # --- the summary ----------------------------------------------------------------------------------

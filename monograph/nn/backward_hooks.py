@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import errors, record
+from .. import errors
 from ..autograd.graph import PythonNode
 from ..autograd.modes import no_grad
+from ..recorder import current
 from ..tensor import Tensor
 
 # number → (hook, whether it is a pre-hook, called with the gradients of the outputs only)
@@ -77,14 +78,14 @@ class BackwardCall:
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, through their gate."""
         self.inputs = len(args)
-        if not self.after or not record.recorder().grad:
+        if not self.after or not current.recorder.grad:
             return args
         self.gated = any(isinstance(t, Tensor) and t.requires_grad for t in args)
         return _gate(args, self._input_gradients)
 
     def leave(self, result: Any) -> Any:
         """The results, through theirs: a tensor or a tuple of them."""
-        if not record.recorder().grad or not isinstance(result, (Tensor, tuple)):
+        if not current.recorder.grad or not isinstance(result, (Tensor, tuple)):
             return result
         if isinstance(result, Tensor):
             return _gate((result,), self._output_gradients)[0]

@@ -17,6 +17,7 @@ from ..guards import changes
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..placement import require_here
+from ..recorder import current
 from ..tensor import Parameter, Tensor
 from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
@@ -70,7 +71,7 @@ class Module(Stateful):
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = record._local.recorder
+        recorder = current.recorder
         if recorder.hold:
             recorder.modules.append(self)
         recorder.depth += 1

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import record
 from ..ir import dtypes
 from ..ops.math import detach
+from ..recorder import current
 from ..storage import Value, concrete, meta_of
 from ..tensor import Parameter, Tensor, View, from_value, tensor
 
@@ -89,7 +89,7 @@ def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None
 def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = None) -> None:
     """Copy an array into `target`, in the target's dtype unless another is given."""
     chosen = dtype or target.dtype
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, False
     try:
         if target._view is not None and chosen is not target.dtype:
@@ -114,7 +114,7 @@ def detached(source: Tensor) -> Tensor:
 
 def zero_gradient(gradient: Tensor) -> None:
     """Set a gradient to zero: the same tensor, cut off from what it was computed from."""
-    recorder = record.recorder()
+    recorder = current.recorder
     before, recorder.grad = recorder.grad, False
     try:
         if gradient.grad_fn is not None:

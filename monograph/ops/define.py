@@ -21,7 +21,8 @@ from types import CodeType, FunctionType
 from typing import Any, NewType
 
 from ..ir.operator import REQUIRED, Operator, Parameter
-from ..record import OPERATOR_FILE, call, call_view
+from ..lines import OPERATOR_FILE
+from ..record import call, call_view
 from ..tensor import Tensor
 from .inplace import in_place, into, over
 

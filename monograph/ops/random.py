@@ -13,7 +13,7 @@ from ..ir.check import check
 from ..ir.dtypes import DType
 from ..ir.node import coordinates
 from ..placement import CPU, require_here
-from ..record import Live
+from ..recorder import Live
 from ..tensor import Tensor, adopt
 from .define import Scalar, operator
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import errors, placement, record
+from .. import errors, placement
+from ..recorder import current
 from ..strides import contiguous, in_order
 from ..tensor import Tensor
 from . import complex as parts
@@ -22,7 +23,7 @@ from .views import sizes_of, storage_line
 def _seen_as(x: Tensor, view: Tensor) -> Tensor:
     """x itself, seeing its storage as that view of it does."""
     here = x._value()
-    if here.requires_grad and record.recorder().grad:
+    if here.requires_grad and current.recorder.grad:
         x._refuse_leaf(here)
     x._storage, x._view = view._storage, view._view
     return x

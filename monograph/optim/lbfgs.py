@@ -15,6 +15,7 @@ from .. import record
 from ..autograd.modes import enable_grad
 from ..nn.parameter import fill_from_array, known
 from ..nn.state import array_of
+from ..recorder import current
 from ..tensor import Tensor
 from .line_search import Point, StrongWolfe
 from .optimizer import Group, Optimizer, number
@@ -59,7 +60,7 @@ class LBFGS(Optimizer):
         search = _Minimisation(self.param_groups[0], self._memory(), closure)
         first = search.run()
         self._keep(search.memory)
-        if not record.recorder().hold:
+        if not current.recorder.hold:
             record.flush("optimizer step")
         return first
 

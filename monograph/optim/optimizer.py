@@ -21,6 +21,7 @@ from ..autograd.modes import enable_grad
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import LoadError, array_of
+from ..recorder import Live, current
 from ..tensor import Tensor
 
 Group = dict[str, Any]
@@ -49,11 +50,11 @@ class Pair:
         return self.group[self.name][place]
 
 
-def live(group: Group, name: str, place: int | None = None) -> record.Live:
+def live(group: Group, name: str, place: int | None = None) -> Live:
     """A group's setting (or one number of a tuple) that is read again at every run."""
     if place is None:
-        return record.Live(group, name)
-    return record.Live(Pair(group, name), place)  # type: ignore[arg-type]
+        return Live(group, name)
+    return Live(Pair(group, name), place)  # type: ignore[arg-type]
 
 
 def number(value: Any, name: str) -> None:
@@ -147,7 +148,7 @@ class Optimizer:
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
-        self._live: dict[int, tuple[record.Live, ...]] = {}  # by the id of a group
+        self._live: dict[int, tuple[Live, ...]] = {}  # by the id of a group
         self._step_pre_hooks: dict[int, Any] = {}
         self._step_post_hooks: dict[int, Any] = {}
         self._state_hooks: dict[str, dict[int, Any]] = {}  # by when they are called
@@ -206,7 +207,7 @@ class Optimizer:
             held.update(self._reserved.pop(p, {}) or self._new_state(p, group))
         return held
 
-    def _numbers(self, group: Group) -> tuple[record.Live, ...]:
+    def _numbers(self, group: Group) -> tuple[Live, ...]:
         """The settings of a group named in `live_settings`, each read again at every run."""
         found = self._live.get(id(group))
         if found is None or found[0].mapping is not group:
@@ -223,7 +224,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        recorder = record.recorder()
+        recorder = current.recorder
         before, recorder.grad = recorder.grad, False
         try:
             for group in self.param_groups:
@@ -237,7 +238,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or set them to zero."""
-        recorder = record.recorder()
+        recorder = current.recorder
         if recorder.hold and set_to_none:
             recorder.cleared.update(id(p) for group in self.param_groups for p in group["params"])
         for group in self.param_groups:

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..nn.parameter import replace_contents, values_of
 from ..ops.update import sgd_update
-from ..record import Live, call_on
+from ..record import call_on
+from ..recorder import Live
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, number, options, zeros_of
 

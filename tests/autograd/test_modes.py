@@ -7,6 +7,7 @@ import pytest
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 import monograph as mg
+from monograph.recorder import current
 from tests.autograd.both import agree, leaf
 
 # --- gradient modes -------------------------------------------------------------------------------
@@ -145,9 +146,9 @@ def test_what_inference_tensors_refuse(use, message):
 def test_attention_ends_with_the_last_inference_tensor():
     with mg.inference_mode():
         made = mg.ones(2)
-    assert mg.ones(2) is not None and mg.record.recorder().attention
+    assert mg.ones(2) is not None and current.recorder.attention
     del made
-    assert mg.ones(2) is not None and not mg.record.recorder().attention
+    assert mg.ones(2) is not None and not current.recorder.attention
 
 
 # --- anomaly mode ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 import monograph as mg
 from monograph.codegen.kernel import Apply, postorder, stage_values
 from monograph.compiler import fuse
-from monograph.record import recorder
+from monograph.recorder import current
 
 
 def neighbours(x):
@@ -30,7 +30,7 @@ def stencil(x):
 def operations(step, count):
     """Scalar operations of all kernels of `count` steps."""
     found = []
-    active = recorder()
+    active = current.recorder
     active.capture = lambda _, executable, *rest: found.append(executable)
     x = mg.tensor(np.linspace(0, 1, 256, dtype=np.float32))
     with mg.config.override(disk_cache=False, tier0_limit=0):

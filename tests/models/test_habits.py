@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import monograph as mg
-from monograph import record
+from monograph.recorder import current
 
 from .training import monograph, pytorch
 
@@ -95,7 +95,7 @@ def test_losses_that_are_kept_hold_their_values():
 def test_a_step_does_not_flush_while_held():
     p = mg.nn.Parameter([1.0])
     optimizer = mg.optim.SGD([p], lr=0.25)
-    recorder = record.recorder()
+    recorder = current.recorder
     recorder.hold += 1
     try:
         mg.stats.reset()

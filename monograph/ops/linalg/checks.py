@@ -15,6 +15,7 @@ from ... import errors, record
 from ...ir import build, dtypes
 from ...ir.dtypes import Kind
 from ...ir.node import Node
+from ...recorder import current
 from ...tensor import Tensor
 
 
@@ -23,7 +24,7 @@ def at_call(made: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(made)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if record.recorder().hold or any(isinstance(a, Node) for a in args):
+        if current.recorder.hold or any(isinstance(a, Node) for a in args):
             return made(*args, **kwargs)
         record.flush("linalg")
         result = made(*args, **kwargs)

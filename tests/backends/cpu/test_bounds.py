@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import monograph as mg
-from monograph import record
 from monograph.backends.cpu import backend
 from monograph.compiler.digest import digest_of
+from monograph.recorder import current
 from monograph.runtime import status
 from monograph.tracing import kind, trace
 
@@ -75,4 +75,4 @@ def test_changing_the_setting_compiles_again(compiled):
     with mg.config.override(bounds_checks=False):
         (x * 1.75).numpy()
     assert mg.stats().compilations == before + 1
-    assert not record.recorder().records
+    assert not current.recorder.records

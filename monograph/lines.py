@@ -1,0 +1,40 @@
+"""Whose line it is: of the user, or of this package.
+
+Errors, reports and profiles name the user's line, which is that of the innermost frame outside this
+package. Functions that operators make for themselves have a file name that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
+_FOLDER = os.path.dirname(__file__) + os.sep
+inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
+
+
+def is_ours(filename: str) -> bool:
+    """Whether code of that file belongs to this package; `inside` remembers it."""
+    found = inside[filename] = filename.startswith((_FOLDER, OPERATOR_FILE))
+    return found
+
+
+def user_line() -> str:
+    """The user's line, as the end of a sentence."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+
+
+def line_of(code: Any, offset: int) -> str:
+    """The file and line of an instruction of a code object."""
+    if code is None:
+        return "<unknown>"
+    number = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            number = line
+    return f"{code.co_filename}:{number}"

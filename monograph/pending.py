@@ -1,0 +1,64 @@
+"""What of a pending recording is to be computed, and the recording in the compiler's terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import tapes
+from .compiler.recording import Entry, Recording
+from .recorder import Recorder
+from .storage import Value
+
+
+def form(recorder: Recorder, wanted: Any, writes: Any) -> Recording:
+    """The pending recording in the compiler's terms."""
+    entries = []
+    at = 1  # in the key, where the inputs of the next record begin
+    for record in recorder.records:
+        signature = record.signature
+        refs = recorder.key[at : at + len(record.inputs)]
+        at += len(refs) + 1
+        entries.append(
+            Entry(
+                signature.operator, signature.attributes, tuple(refs), record.stop,
+                len(signature.outputs), record.line,
+            )
+        )  # fmt: skip
+    leaves = tuple([value.meta for value in recorder.leaves])
+    slots = tuple([type(number) for number in recorder.slots])
+    shapes = tuple([value.meta.shape for value in recorder.results])
+    return Recording(tuple(entries), leaves, slots, wanted, writes, shapes)
+
+
+def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Results that a storage still holds, and which of them overwrite which leaf."""
+    wanted: list[int] = []
+    writes: list[tuple[int, int]] = []
+    taped: list[Value] = []  # results that a backward pass may follow
+    epoch = recorder.epoch
+    shared = recorder.shared
+    for value in recorder.results:
+        owner = value.owner
+        if owner is None:
+            continue
+        storage = owner()
+        if storage is None or storage.value is not value or value.ready:
+            continue
+        wanted.append(value.position)
+        old = value.replaces
+        if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
+            tape = value.tape
+            if tape is not None and not tape.walk:
+                taped.append(value)
+            continue
+        if shared and id(old) in shared:
+            continue  # a part of the old contents is read: where, no plan knows
+        if value.tape is None or old.exposed:  # else a derivative of the new may need the old
+            writes.append((value.position, -old.position - 1))
+    if recorder.open:
+        recorder.open = tapes.still_open(recorder.open)
+    if writes and (taped or recorder.open):
+        taped += [root for each in recorder.open if (root := each()) is not None]
+        known = {id(recorder.results[position]) for position in wanted}
+        writes = tapes.spare(recorder.leaves, writes, taped, known)
+    return tuple(wanted), tuple(writes)

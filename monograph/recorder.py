@@ -1,0 +1,185 @@
+"""What one thread has recorded: calls, the values between them, and the modes they are made in.
+
+A `Recorder` holds the entries since the last flush; `record.py` adds to it and empties it. There is
+one per thread, `current.recorder`, and one more for each function that a transform traces.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet, ref
+
+from . import errors
+from .ir.dtypes import DType
+from .ir.operator import Operator
+from .lines import line_of, user_line
+from .runtime import status
+from .storage import Meta, Storage, Value
+
+# Storages made in inference mode that are still alive: while there are any, calls look for them.
+inference_storages: WeakSet[Storage] = WeakSet()
+
+
+class Signature:
+    """What is known of a call before its values: operator, attributes, input and output kinds."""
+
+    __slots__ = ("number", "operator", "attributes", "inputs", "outputs")
+
+    def __init__(
+        self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
+        outputs: tuple[Meta, ...],
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.operator = operator
+        self.attributes = attributes
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+class Record:
+    """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
+
+    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks")
+
+    def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
+        self.signature = signature
+        self.inputs = inputs  # Values, None, or numbers
+        self.stop = stop
+        self.code: Any = None  # of the user's function, and how far into it
+        self.hooks: Any = None  # of the user's, on its node in the graph
+        self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
+
+    def copy(self) -> Record:
+        """The same call, with a list of inputs of its own."""
+        made = Record(self.signature, list(self.inputs), self.stop)
+        made.code, made.offset = self.code, self.offset
+        made.walk, made.hooks = self.walk, self.hooks
+        return made
+
+    @property
+    def line(self) -> str:
+        """The user's file and line."""
+        return line_of(self.code, self.offset)
+
+
+class Freed(Record):
+    """In place of a record that a backward pass has gone over: what it kept is free to go."""
+
+    __slots__ = ()
+
+    def __init__(self, spent: Record) -> None:
+        super().__init__(spent.signature, [], False)
+        self.code, self.offset, self.walk = spent.code, spent.offset, spent.walk
+
+
+class _Argument:
+    """In place of a record: the value is an argument of a function that a transform traces."""
+
+    inputs = ()
+
+
+ARGUMENT = _Argument()
+
+
+class Live:
+    """A number that is read again at every replay: `Live(group, "lr")`."""
+
+    __slots__ = ("mapping", "name")
+    kind: type = float
+
+    def __init__(self, mapping: Any, name: Any) -> None:
+        self.mapping = mapping
+        self.name = name
+
+    def get(self) -> float | int:
+        """The number as it is now."""
+        return float(self.mapping[self.name])
+
+
+class Recorder:
+    """What one thread has recorded since its last flush."""
+
+    def __init__(self) -> None:
+        self.grad = True
+        self.eager = False
+        self.urgent: str | None = None  # why the next call must not stay pending
+        self.autocast: DType | None = None  # the lower precision that products are computed in
+        self.inference = False  # what is made now is kept from derivatives
+        self.packing: tuple[Any, ...] = ()  # hooks on saved tensors: `autograd/saved_hooks.py`
+        self.attention = False  # whether calls must do what `_attend` does
+        self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
+        self.capture: Callable[..., None] | None = None
+        self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
+        self.modules: list[Any] = []  # modules called while held
+        self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held
+        self.depth = 0  # of calls of modules within one another
+        self.outer: Recorder | None = None  # while a transform traces a function: see `inner`
+        self.saved: list[tuple[Value, int, int, Any]] = []  # places of values from outside
+        self.own: dict[int, Value] = {}  # values that the function made from data
+        self.mapping: Any = None  # what vmap maps over, while it traces a function
+        self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
+        self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
+        self.passing = 0  # while positive, a backward pass is under way
+        self.epoch = 0
+        self.flushes: list[str] = []
+        self.owner = status.current()
+        self.reset()
+
+    def attend(self) -> None:
+        """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""
+        wanted = self.inference or len(inference_storages) > 0 or bool(self.packing)
+        self.attention = wanted
+
+    def reset(self) -> None:
+        """Forget what was pending; the next recording starts."""
+        self.epoch = next_epoch()
+        self.urgent = "eager" if self.eager else None
+        self.known: list[Value] = []  # results that are data and were recorded again all the same
+        self.shared: set[int] = set()  # ids of values of which a part is among the leaves
+        self.records: list[Record] = []
+        self.results: list[Value] = []
+        self.leaves: list[Value] = []
+        self.slots: list[Any] = []
+        self.live_slots: list[tuple[int, Any]] = []
+        self.key: list[Any] = []  # of each record, its signature's number and its inputs' places
+
+    def captured(self, value: Value) -> bool:
+        """Whether a function that a transform traces has this value from outside."""
+        if self.outer is None or id(value) in self.own:
+            return False
+        return value.epoch != self.epoch or value.position < 0
+
+    def check_deposit(self, leaf: Value) -> None:
+        """Refuse to fill `.grad` of a tensor from outside."""
+        if self.captured(leaf) and leaf.record is not ARGUMENT:
+            raise errors.TransformError(
+                "backward() inside vmap adds to .grad of a tensor from outside; use mg.grad, or "
+                "backward(inputs=...)"
+            )
+
+    def check_write(self, value: Value) -> None:
+        """Refuse to overwrite what a traced function did not make itself."""
+        if self.captured(value):
+            whose = "its argument" if value.record is ARGUMENT else "a tensor that it captured"
+            raise errors.TransformError(
+                f"a function under vmap writes in place into {whose}; clone() it first{user_line()}"
+            )
+
+
+_epochs = itertools.count(1)
+
+
+def next_epoch() -> int:
+    """A number that no other recording has, in any thread: counting is one step of Python's."""
+    return next(_epochs)
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.recorder = Recorder()
+
+
+current = _Local()
