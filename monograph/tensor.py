@@ -22,47 +22,10 @@ from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, device, require_here, strided
-from .recorder import Record, current
-from .storage import InferenceStorage, Meta, Storage, Value, concrete, laid_out, meta_of
+from .recorder import current
+from .storage import InferenceStorage, Storage, Value, concrete, laid_out, meta_of
 from .strides import contiguous
-
-Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
-STEPS = 2  # views of an origin, after which a later view becomes the origin
-
-
-class View:
-    """How a tensor is seen in its storage: the view operators that lead from there to it.
-
-    They are linked, (operators before, operator, attributes), so that a view of a view is made in
-    the same time however many came before it. `origin` serves its geometry in the same way: kind
-    and strides of an earlier view that begins where the storage does, and the steps from there.
-    `birth` says what forbids a write that derivatives pass through: see `autograd/births.py`.
-    """
-
-    __slots__ = ("links", "version", "value", "origin", "birth")
-
-    def __init__(
-        self,
-        links: tuple[Any, ...],
-        version: int,
-        value: Value,
-        origin: Origin | None = None,
-        birth: Any = None,
-    ) -> None:
-        self.links = links
-        self.version = version
-        self.value = value
-        self.origin = origin
-        self.birth = birth
-
-    def chain(self) -> tuple[Any, ...]:
-        """(operator, attributes) of every step, from the storage on."""
-        steps: list[Any] = []
-        links: Any = self.links
-        while links is not None:
-            links, operator, attributes = links
-            steps.append((operator, attributes))
-        return tuple(reversed(steps))
+from .view import STEPS, Origin, View
 
 
 class Tensor:
@@ -105,17 +68,7 @@ class Tensor:
         if view is None:
             return self._storage.value
         if view.version != self._storage.version:
-            value = _apply_chain(self._storage.value, view.chain())
-            old = view.value
-            if old.requires_grad and old.tape is None and old.viewed is not None:
-                value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
-            if current.recorder.captured(self._storage.value):
-                return value
-            if view.birth is not None and value.requires_grad and value.tape is not None:
-                from .autograd.births import Refused
-
-                Refused(value, view.birth)
-            view.value, view.version, view.origin = value, self._storage.version, None
+            return self._renewed()
         return view.value
 
     @property
@@ -408,65 +361,13 @@ class Tensor:
 
     # --- writing ---
 
-    def _write(self, new: Tensor, fresh: bool = False) -> Tensor:
-        """Replace the contents by `new`, of the same shape; the base and all views see it.
+    # --- views and writes: `aliasing.py` ---
 
-        A `fresh` result is held by nobody else, so its value is taken and not copied.
-        """
-        storage, recorder = self._storage, current.recorder
-        here, old = self._value(), storage.value
-        if recorder.outer is not None:
-            recorder.check_write(old)
-        if recorder.grad:
-            if self._view is not None and self._view.birth is not None:
-                _refuse_birth(self, new)
-            if here.requires_grad:
-                self._refuse_leaf(here)
-        if storage.__class__ is InferenceStorage and not recorder.inference:
-            raise errors.GradientError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
-                "make a clone to get a normal tensor before doing inplace update."
-            )
-        view, made = self._view, new
-        tracked, unnoticed = recorder.grad, False
-        if view is not None:
-            if self._geometry().overlaps:
-                raise errors.OperandError(
-                    "unsupported operation: more than one element of the written-to tensor refers "
-                    "to a single memory location. Please clone() the tensor before performing the "
-                    "operation."
-                )
-            cuts = [operator.name for operator, _ in view.chain() if not operator.smooth]
-            tracked, unnoticed = tracked and not cuts, "data" in cuts
-            new = _write_through(self, new, tracked)
-        elif not fresh or new._view is not None:
-            new = new.clone()  # type: ignore[attr-defined]
-        value = new._storage.value
-        if old.requires_grad and old.tape is None:
-            value.requires_grad, value.leaf, value.tape = True, old.leaf, None
-        if old.exposed and sharing.is_shared(old):
-            value = _written_at_once(storage, value)
-        storage.write(value)
-        if view is not None and fresh:  # the operator that wrote here may have read what was here
-            made._value().version, made._value().owner = value.version, value.owner
-        if unnoticed:
-            old.replaced = 0
-        if view is not None and recorder.grad and not tracked and made.requires_grad:
-            _detached_history(self, made)
-        if old.requires_grad and old.tape is not None:
-            _continue_tape(old, value, tracked)
-        return self
+    if TYPE_CHECKING:
 
-    def _refuse_leaf(self, here: Value) -> None:
-        """Leaves that require gradients, and views of them, cannot be written to."""
-        origin = here
-        while origin.tape.__class__ is Record and origin.tape.signature.operator.view:
-            origin = origin.tape.inputs[0]
-        if origin.tape is None:
-            what = "a" if origin is here else "a view of a"
-            raise errors.GradientError(
-                f"{what} leaf Variable that requires grad is being used in an in-place operation."
-            )
+        def _renewed(self) -> Value: ...
+
+        def _write(self, new: Tensor, fresh: bool = False) -> Tensor: ...
 
     # --- reading ---
 
@@ -638,13 +539,6 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
 
-def _alias(value: Value) -> Value:
-    twin = Value(value.meta.own, value.record, value.index, value.epoch, value.position)
-    twin.ready, twin.data = value.ready, value.data
-    twin.block, twin.address = value.block, value.address
-    return twin
-
-
 def _restore(
     cls: type[Tensor],
     array: np.ndarray,
@@ -693,170 +587,6 @@ def lies_like(made: Tensor, other: Tensor) -> Tensor:
     """Let a new tensor lie as another one of its shape does, without gaps."""
     strides = other._value().meta.own.strides
     return made if strides is None else lay_out(made, strides)
-
-
-def _view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
-    made = object.__new__(Tensor)
-    made._storage = storage = base._storage
-    view = base._view
-    origin: Origin | None = None if view is None else view.origin
-    if (
-        operator.name == "reshape"
-        and storage.value.meta.strides is None
-        and (view is None or (origin is not None and origin[1] is None and not origin[2]))
-    ):  # of what lies as on a storage of its own, and so does the result
-        origin = (value.meta, None, ())
-    else:
-        meta, strides, steps = base._origin()
-        origin = (meta, strides, (*steps, (operator, attributes)))
-    links = (None if view is None else view.links, operator, attributes)
-    birth = None if view is None else view.birth
-    if not operator.smooth:
-        birth = None
-    elif not current.recorder.grad:
-        birth = NO_GRAD
-    made._view = View(links, storage.version, value, origin, birth)
-    value.viewed = storage.value
-    return made
-
-
-NO_GRAD = ("a view made within no_grad", 0)
-
-
-def _refuse_birth(written: Tensor, new: Tensor) -> None:
-    """A write that derivatives pass through, into a view that was not made for it."""
-    from .autograd.births import refuse
-
-    view = written._view
-    assert view is not None
-    whole = written._storage.value.requires_grad and all(step.smooth for step, _ in view.chain())
-    if whole or written.requires_grad or new.requires_grad:
-        refuse(written)
-
-
-def _part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor | None:
-    """The view as data, if it is one piece of memory that is known already.
-
-    A slice of the data, `x[i : i + 64]`, then is a leaf like any other: where it begins is no part
-    of the program.
-    """
-    if not isinstance(base, Tensor):
-        return None
-    storage = base._storage
-    whole = storage.value
-    if not whole.ready or whole.requires_grad or whole.exposed or whole.meta.strides is not None:
-        return None
-    if (
-        base._value().requires_grad or current.recorder.hold
-    ):  # a replay reads the storage of its day
-        return None
-    meta, strides, steps = base._origin()
-    origin = (meta, strides, (*steps, (operator, attributes)))
-    try:
-        found = geometry_of(*origin)
-    except (ValueError, TypeError, IndexError):
-        return None  # the call says what is wrong, in its own words
-    if found is None or not found.is_contiguous:
-        return None
-    value = Value(meta_of(found.shape, found.dtype))
-    data, begin, size = whole.array(), found.offset, value.meta.size
-    if found.dtype is not whole.meta.dtype:
-        data = data.reshape(-1).view(found.dtype.numpy)
-    if begin == 0:
-        origin = (value.meta, None, ())
-    if size != data.size:
-        data = data.reshape(-1)[begin : begin + size]
-    value.data = data.reshape(found.shape)
-    value.ready, value.part_of, value.viewed = True, whole, whole
-    before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
-    if not current.recorder.grad:
-        birth = NO_GRAD
-    made = object.__new__(Tensor)
-    made._storage = storage
-    made._view = View((before, operator, attributes), storage.version, value, origin, birth)
-    return made
-
-
-def _settled(given: Tensor, value: Value) -> Value:
-    """What to record of a tensor whose memory the user may change: see `sharing.py`."""
-    whole = given._storage.value
-    if not sharing.is_shared(whole):
-        return value
-    if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
-        recorder = current.recorder
-        recorder.urgent = recorder.urgent or "memory shared with NumPy"
-        return value
-    return sharing.snapshot(given._array(), value)
-
-
-def _written_at_once(storage: Storage, value: Value) -> Value:
-    """The value in the memory that the user's arrays see; the old contents are gone."""
-    old = storage.value
-    fresh = concrete(old.array(), value.meta)
-    contents = record.read(Storage(value))
-    np.copyto(old.array(), contents)
-    fresh.block, fresh.exposed = old.block, True
-    fresh.requires_grad, fresh.leaf, fresh.tape = value.requires_grad, value.leaf, value.tape
-    old.ready, old.data, old.block = False, None, None
-    return fresh
-
-
-record.register_handle(Tensor, from_value, _view_of, _part_of, _settled)
-
-
-def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
-    """The view of a storage's new value, recorded again."""
-    seen = from_value(_alias(value)) if value.owner is None else object.__new__(Tensor)
-    if value.owner is not None:
-        storage = value.owner()
-        assert storage is not None
-        seen._storage, seen._view, seen._grad = storage, None, None
-    recorder = current.recorder
-    before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
-    try:
-        for operator, attributes in chain:
-            seen = record.call_view(operator, (seen,), attributes)
-    finally:
-        recorder.grad = before
-    return seen._view.value if seen._view is not None else seen._storage.value
-
-
-def _write_through(view: Tensor, new: Tensor, tracked: bool) -> Tensor:
-    """The whole storage's new contents after writing `new` through a view."""
-    from .ops.shape import write_view
-
-    assert view._view is not None
-    chain = view._view.chain()
-    base = object.__new__(Tensor)
-    base._storage, base._view, base._grad = view._storage, None, None
-    recorder = current.recorder
-    before, recorder.grad = recorder.grad, tracked
-    try:
-        result: Tensor = write_view(base, new, chain)
-    finally:
-        recorder.grad = before
-    return result
-
-
-def _detached_history(written: Tensor, new: Tensor) -> None:
-    """What was detached has a history of its own; what it shares memory with has not."""
-    from .autograd.graph import Untracked
-
-    view = written._view
-    assert view is not None
-    source = new._value()
-    written._storage.value.replaces = None  # that history may need what was there before
-    Untracked(source, written._value())
-
-
-def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
-    """After a write into a result: where its gradient goes to."""
-    from .autograd import graph, hooks
-
-    if not tracked:
-        graph.Untracked(old, new)
-    if hooks.in_use.python:
-        hooks.follow_write(old, new)
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:

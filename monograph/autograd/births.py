@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import errors
 from ..storage import Value
-from ..tensor import NO_GRAD, Tensor
+from ..tensor import Tensor
+from ..view import NO_GRAD
 from .graph import PythonNode
 
 

@@ -16,7 +16,8 @@ from ..ir import dtypes
 from ..ops.math import detach
 from ..recorder import current
 from ..storage import Value, concrete, meta_of
-from ..tensor import Parameter, Tensor, View, from_value, tensor
+from ..tensor import Parameter, Tensor, from_value, tensor
+from ..view import View
 
 __all__ = [
     "Buffer", "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take",

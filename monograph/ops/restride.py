@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors, placement
+from ..aliasing import refuse_leaf
 from ..recorder import current
 from ..strides import contiguous, in_order
 from ..tensor import Tensor
@@ -24,7 +25,7 @@ def _seen_as(x: Tensor, view: Tensor) -> Tensor:
     """x itself, seeing its storage as that view of it does."""
     here = x._value()
     if here.requires_grad and current.recorder.grad:
-        x._refuse_leaf(here)
+        refuse_leaf(here)
     x._storage, x._view = view._storage, view._view
     return x
 

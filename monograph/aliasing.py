@@ -1,0 +1,277 @@
+"""How tensors share a storage: making views, and writes that the base and all views see.
+
+A view is one more step of the chain that leads from the storage to the tensor; where it lies in one
+piece of known memory it is data at once. A write is a functional update: the storage gets a new
+value, and every view that is used again is recorded anew from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import errors, record, sharing
+from .geometry import geometry_of
+from .recorder import Record, current
+from .storage import InferenceStorage, Storage, Value, concrete, meta_of
+from .tensor import Tensor, from_value
+from .view import NO_GRAD, Origin, View
+
+# --- making views ---
+
+
+def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
+    made = object.__new__(Tensor)
+    made._storage = storage = base._storage
+    view = base._view
+    origin: Origin | None = None if view is None else view.origin
+    if (
+        operator.name == "reshape"
+        and storage.value.meta.strides is None
+        and (view is None or (origin is not None and origin[1] is None and not origin[2]))
+    ):  # of what lies as on a storage of its own, and so does the result
+        origin = (value.meta, None, ())
+    else:
+        meta, strides, steps = base._origin()
+        origin = (meta, strides, (*steps, (operator, attributes)))
+    links = (None if view is None else view.links, operator, attributes)
+    birth = None if view is None else view.birth
+    if not operator.smooth:
+        birth = None
+    elif not current.recorder.grad:
+        birth = NO_GRAD
+    made._view = View(links, storage.version, value, origin, birth)
+    value.viewed = storage.value
+    return made
+
+
+def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor | None:
+    """The view as data, if it is one piece of memory that is known already.
+
+    A slice of the data, `x[i : i + 64]`, then is a leaf like any other: where it begins is no part
+    of the program.
+    """
+    if not isinstance(base, Tensor):
+        return None
+    storage = base._storage
+    whole = storage.value
+    if not whole.ready or whole.requires_grad or whole.exposed or whole.meta.strides is not None:
+        return None
+    if (
+        base._value().requires_grad or current.recorder.hold
+    ):  # a replay reads the storage of its day
+        return None
+    meta, strides, steps = base._origin()
+    origin = (meta, strides, (*steps, (operator, attributes)))
+    try:
+        found = geometry_of(*origin)
+    except (ValueError, TypeError, IndexError):
+        return None  # the call says what is wrong, in its own words
+    if found is None or not found.is_contiguous:
+        return None
+    value = Value(meta_of(found.shape, found.dtype))
+    data, begin, size = whole.array(), found.offset, value.meta.size
+    if found.dtype is not whole.meta.dtype:
+        data = data.reshape(-1).view(found.dtype.numpy)
+    if begin == 0:
+        origin = (value.meta, None, ())
+    if size != data.size:
+        data = data.reshape(-1)[begin : begin + size]
+    value.data = data.reshape(found.shape)
+    value.ready, value.part_of, value.viewed = True, whole, whole
+    before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
+    if not current.recorder.grad:
+        birth = NO_GRAD
+    made = object.__new__(Tensor)
+    made._storage = storage
+    made._view = View((before, operator, attributes), storage.version, value, origin, birth)
+    return made
+
+
+def settled(given: Tensor, value: Value) -> Value:
+    """What to record of a tensor whose memory the user may change: see `sharing.py`."""
+    whole = given._storage.value
+    if not sharing.is_shared(whole):
+        return value
+    if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
+        recorder = current.recorder
+        recorder.urgent = recorder.urgent or "memory shared with NumPy"
+        return value
+    return sharing.snapshot(given._array(), value)
+
+
+# --- views of what was written since ---
+
+
+def renewed(seen: Tensor) -> Value:
+    """What a view shows of a storage that was written since: it is recorded anew."""
+    view = seen._view
+    assert view is not None
+    value = _apply_chain(seen._storage.value, view.chain())
+    old = view.value
+    if old.requires_grad and old.tape is None and old.viewed is not None:
+        value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
+    if current.recorder.captured(seen._storage.value):
+        return value
+    if view.birth is not None and value.requires_grad and value.tape is not None:
+        from .autograd.births import Refused
+
+        Refused(value, view.birth)
+    view.value, view.version, view.origin = value, seen._storage.version, None
+    return value
+
+
+def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
+    """The view of a storage's new value, recorded again."""
+    seen = from_value(_alias(value)) if value.owner is None else object.__new__(Tensor)
+    if value.owner is not None:
+        storage = value.owner()
+        assert storage is not None
+        seen._storage, seen._view, seen._grad = storage, None, None
+    recorder = current.recorder
+    before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
+    try:
+        for operator, attributes in chain:
+            seen = record.call_view(operator, (seen,), attributes)
+    finally:
+        recorder.grad = before
+    return seen._view.value if seen._view is not None else seen._storage.value
+
+
+def _alias(value: Value) -> Value:
+    twin = Value(value.meta.own, value.record, value.index, value.epoch, value.position)
+    twin.ready, twin.data = value.ready, value.data
+    twin.block, twin.address = value.block, value.address
+    return twin
+
+
+# --- writing ---
+
+
+def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
+    """Replace the contents by `new`, of the same shape; the base and all views see it.
+
+    A `fresh` result is held by nobody else, so its value is taken and not copied.
+    """
+    storage, recorder = written._storage, current.recorder
+    here, old = written._value(), storage.value
+    if recorder.outer is not None:
+        recorder.check_write(old)
+    if recorder.grad:
+        if written._view is not None and written._view.birth is not None:
+            _refuse_birth(written, new)
+        if here.requires_grad:
+            refuse_leaf(here)
+    if storage.__class__ is InferenceStorage and not recorder.inference:
+        raise errors.GradientError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
+            "make a clone to get a normal tensor before doing inplace update."
+        )
+    view, made = written._view, new
+    tracked, unnoticed = recorder.grad, False
+    if view is not None:
+        if written._geometry().overlaps:
+            raise errors.OperandError(
+                "unsupported operation: more than one element of the written-to tensor refers "
+                "to a single memory location. Please clone() the tensor before performing the "
+                "operation."
+            )
+        cuts = [operator.name for operator, _ in view.chain() if not operator.smooth]
+        tracked, unnoticed = tracked and not cuts, "data" in cuts
+        new = _write_through(written, new, tracked)
+    elif not fresh or new._view is not None:
+        new = new.clone()  # type: ignore[attr-defined]
+    value = new._storage.value
+    if old.requires_grad and old.tape is None:
+        value.requires_grad, value.leaf, value.tape = True, old.leaf, None
+    if old.exposed and sharing.is_shared(old):
+        value = _written_at_once(storage, value)
+    storage.write(value)
+    if view is not None and fresh:  # the operator that wrote here may have read what was here
+        made._value().version, made._value().owner = value.version, value.owner
+    if unnoticed:
+        old.replaced = 0
+    if view is not None and recorder.grad and not tracked and made.requires_grad:
+        _detached_history(written, made)
+    if old.requires_grad and old.tape is not None:
+        _continue_tape(old, value, tracked)
+    return written
+
+
+def refuse_leaf(here: Value) -> None:
+    """Leaves that require gradients, and views of them, cannot be written to."""
+    origin = here
+    while origin.tape.__class__ is Record and origin.tape.signature.operator.view:
+        origin = origin.tape.inputs[0]
+    if origin.tape is None:
+        what = "a" if origin is here else "a view of a"
+        raise errors.GradientError(
+            f"{what} leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def _refuse_birth(written: Tensor, new: Tensor) -> None:
+    """A write that derivatives pass through, into a view that was not made for it."""
+    from .autograd.births import refuse
+
+    view = written._view
+    assert view is not None
+    whole = written._storage.value.requires_grad and all(step.smooth for step, _ in view.chain())
+    if whole or written.requires_grad or new.requires_grad:
+        refuse(written)
+
+
+def _write_through(view: Tensor, new: Tensor, tracked: bool) -> Tensor:
+    """The whole storage's new contents after writing `new` through a view."""
+    from .ops.shape import write_view
+
+    assert view._view is not None
+    chain = view._view.chain()
+    base = object.__new__(Tensor)
+    base._storage, base._view, base._grad = view._storage, None, None
+    recorder = current.recorder
+    before, recorder.grad = recorder.grad, tracked
+    try:
+        result: Tensor = write_view(base, new, chain)
+    finally:
+        recorder.grad = before
+    return result
+
+
+def _written_at_once(storage: Storage, value: Value) -> Value:
+    """The value in the memory that the user's arrays see; the old contents are gone."""
+    old = storage.value
+    fresh = concrete(old.array(), value.meta)
+    contents = record.read(Storage(value))
+    np.copyto(old.array(), contents)
+    fresh.block, fresh.exposed = old.block, True
+    fresh.requires_grad, fresh.leaf, fresh.tape = value.requires_grad, value.leaf, value.tape
+    old.ready, old.data, old.block = False, None, None
+    return fresh
+
+
+def _detached_history(written: Tensor, new: Tensor) -> None:
+    """What was detached has a history of its own; what it shares memory with has not."""
+    from .autograd.graph import Untracked
+
+    view = written._view
+    assert view is not None
+    source = new._value()
+    written._storage.value.replaces = None  # that history may need what was there before
+    Untracked(source, written._value())
+
+
+def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
+    """After a write into a result: where its gradient goes to."""
+    from .autograd import graph, hooks
+
+    if not tracked:
+        graph.Untracked(old, new)
+    if hooks.in_use.python:
+        hooks.follow_write(old, new)
+
+
+record.register_handle(Tensor, from_value, view_of, part_of, settled)
+Tensor._renewed = renewed  # type: ignore[method-assign, assignment]
+Tensor._write = write  # type: ignore[method-assign, assignment]
