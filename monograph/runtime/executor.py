@@ -18,7 +18,8 @@ from collections import deque
 from collections.abc import Callable
 
 from monograph.runtime import native, openmp
-from monograph.runtime.program import Failure, Frame, Program, driver
+from monograph.runtime.driver import driver
+from monograph.runtime.program import Failure, Frame, Program
 
 QUEUE = 64  # frames that may wait in the queue; a power of two
 

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from .driver import WORD
+from .instructions import Address, Instruction, Operand, Status
 from .native import Once
-from .program import WORD, Address, Instruction, Operand, Status
 
 FAILED = -(1 << 62)  # in the status word: a host function raised; the detail says which exception
 

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import Any
 
-# Words of an owner, as the driver in `program.py` knows them: the number of the launch that failed
+# Words of an owner, as `driver.py` knows them: the number of the launch that failed
 # or 0, its status word and what goes with it, the instruction that set it, the last launch done.
 FAILED, STATUS, DETAIL, INSTRUCTION, DONE = range(5)
 _WORD = 8

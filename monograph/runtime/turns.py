@@ -13,19 +13,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .program import (
-    FRAME_WORDS,
-    WORD,
-    Address,
-    Arena,
-    Instruction,
-    Library,
-    Operand,
-    Slots,
-    Status,
-    Table,
-    driver,
-)
+from .driver import LEAVES, WORD, driver
+from .instructions import Address, Arena, Instruction, Library, Operand, Slots, Status
+from .program import Table
 
 AnyInstruction = Instruction | Library
 
@@ -64,13 +54,13 @@ class Turns:
         self.slot_bytes = slot_bytes
         self.labels = tuple(instruction.label for instruction in instructions)
         self._table = Table(self, instructions)
-        self._frame = array("q", bytes(WORD * (FRAME_WORDS + len(places))))
+        self._frame = array("q", bytes(WORD * (LEAVES + len(places))))
         self._operands: list[Operand] = []
         rows = array("q")
         for number, place in enumerate(places):
             first = -1 if place.first is None else self._argument(place.first)
             base = self._argument(place.base)
-            rows.extend((FRAME_WORDS + number, first, base, place.step, place.shift, place.mask))
+            rows.extend((LEAVES + number, first, base, place.step, place.shift, place.mask))
         self._places = rows
         self._record = array(
             "q",

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from monograph.runtime.executor import EXECUTOR, QUEUE
-from monograph.runtime.program import Address, Instruction, Leaf, Program
+from monograph.runtime.instructions import Address, Instruction, Leaf
+from monograph.runtime.program import Program
 
 from .kernels import address
 
@@ -27,7 +28,8 @@ PROLOGUE = """
 import os, signal, sys, threading, time
 import numpy as np
 from monograph.runtime.executor import EXECUTOR
-from monograph.runtime.program import Address, Instruction, Leaf, Program, counters
+from monograph.runtime.instructions import Address, Instruction, Leaf
+from monograph.runtime.program import Program, counters
 from tests.runtime.kernels import address
 
 count = np.array([1000], np.int64)

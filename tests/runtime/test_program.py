@@ -10,19 +10,17 @@ import pytest
 
 from monograph.runtime import openmp
 from monograph.runtime.executor import EXECUTOR
-from monograph.runtime.program import (
+from monograph.runtime.instructions import (
     Address,
     Arena,
-    Failure,
     Instruction,
     Leaf,
     Library,
     LibraryFunctions,
-    Program,
     Slots,
     Status,
-    counters,
 )
+from monograph.runtime.program import Failure, Program, counters
 
 from .kernels import address
 

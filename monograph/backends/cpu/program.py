@@ -26,8 +26,7 @@ from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp, status
 from ...runtime.executor import EXECUTOR
-from ...runtime.memory import Block, Pool
-from ...runtime.program import (
+from ...runtime.instructions import (
     Address,
     Arena,
     Instruction,
@@ -35,11 +34,12 @@ from ...runtime.program import (
     Library,
     LibraryFunctions,
     Operand,
-    Program,
     Slots,
     Status,
     check,
 )
+from ...runtime.memory import Block, Pool
+from ...runtime.program import Program
 from ...runtime.turns import AnyInstruction, TurnPlace, Turns
 from . import library, onednn
 from .host import host_function
