@@ -1,6 +1,6 @@
 """Every operator against PyTorch: values, dtypes and shapes, first and second derivatives.
 
-The tests are generated from the table in `records.py`, on each backend. A sample's inputs are also
+The tests are generated from the table in `records/`, on each backend. A sample's inputs are also
 given through views (every second element of a longer array, with the axes turned round), which
 must make no difference.
 """
