@@ -69,6 +69,8 @@ from .saving import load, save
 from .stats import stats
 from .tensor import Parameter, Tensor, from_dlpack, from_numpy, tensor
 
+__version__ = "0.1.0"
+
 globals().update(ALIASES)
 globals().update(members(""))
 

@@ -62,12 +62,21 @@ def shifted(images: Any) -> Any:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epochs", type=int, default=8, help="passes over the data (8)")
-    parser.add_argument("--batch-size", type=int, default=100, help="images per step (100)")
+    parser.add_argument("--epochs", type=positive, default=8, help="passes over the data (8)")
+    parser.add_argument("--batch-size", type=positive, default=100, help="images per step (100)")
     parser.add_argument("--lr", type=float, default=1e-2, help="highest learning rate (0.01)")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights and shuffling (0)")
-    parser.add_argument("--limit", type=int, default=None, help="use only so many training images")
-    parser.add_argument("--backend", default=None, help="cpu, cuda or reference (the setting's)")
+    parser.add_argument("--limit", type=positive, help="use only so many training images")
+    parser.add_argument(
+        "--backend", choices=("cpu", "cuda", "reference"), help="where it runs (the setting's)"
+    )
+
+
+def positive(word: str) -> int:
+    """An argument that is a whole number, at least 1."""
+    if not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number, at least 1")
+    return int(word)
 
 
 def run(arguments: argparse.Namespace) -> int:

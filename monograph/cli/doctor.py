@@ -12,6 +12,7 @@ import ctypes.util
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
@@ -53,6 +54,7 @@ def check_packages() -> Iterable[Finding]:
     yield package("monograph", needed=False, remedy="install it: pip install -e .")
     yield package("numpy", needed=True, remedy="pip install 'numpy>=2'")
     yield package("llvmlite", needed=True, remedy="pip install llvmlite")
+    yield package("ml_dtypes", needed=True, remedy="pip install ml_dtypes")
 
 
 def check_cpu() -> Iterable[Finding]:
@@ -75,8 +77,6 @@ def check_onednn() -> Iterable[Finding]:
     else:
         detail = f"{library.problem}; contractions run on generated loops"
         yield Finding("oneDNN", "absent", detail, library.remedy)
-    if not config.onednn:
-        yield Finding("oneDNN use", "absent", "turned off by the setting onednn")
 
 
 def check_openmp() -> Iterable[Finding]:
@@ -110,14 +110,18 @@ def check_gpu() -> Iterable[Finding]:
 
 def check_cache() -> Iterable[Finding]:
     folder = config.cache_dir
-    writable = os.access(existing_parent(folder), os.W_OK)
-    size, count = folder_size(folder)
-    detail = f"{folder}: {count} files, {size / 1e6:.1f} MB"
-    if writable:
-        yield Finding("cache", "ok", detail)
-    else:
+    if not config.disk_cache:
+        yield Finding("cache", "absent", "turned off by the setting disk_cache")
+        return
+    try:  # asking for permissions is not enough: root may write anywhere, but not everywhere
+        tempfile.TemporaryFile(dir=existing_parent(folder)).close()
+    except OSError as error:
+        detail = f"{folder} cannot be written ({error.strerror}); every process compiles anew"
         remedy = "set MONOGRAPH_CACHE_DIR to a folder that can be written"
-        yield Finding("cache", "absent", f"{folder} cannot be written", remedy)
+        yield Finding("cache", "absent", detail, remedy)
+    else:
+        size, count = folder_size(folder)
+        yield Finding("cache", "ok", f"{folder}: {count} files, {size / 1e6:.1f} MB")
 
 
 def check_settings() -> Iterable[Finding]:

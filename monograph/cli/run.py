@@ -8,12 +8,15 @@ with `python script.py`. At the end a short summary says what was compiled, on s
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
 import time
 import types
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -44,9 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
     if not words:
         print("monograph run: no script was given; try `monograph run train.py`", file=sys.stderr)
         return 2
-    account = Account()
+    sys.argv = list(words)
     with supplied():
-        code = guarded(run_module if arguments.module else run_script, words)
+        try:
+            start = find_module(words[0]) if arguments.module else find_script(words[0])
+        except Unreadable as problem:
+            print(f"monograph run: {problem}", file=sys.stderr)
+            return problem.code
+        except SyntaxError as problem:
+            sys.excepthook(type(problem), problem.with_traceback(None), None)
+            return 1
+        account = Account()
+        code = guarded(start)
     if not arguments.quiet:
         print(account.text(), file=sys.stderr)
     return code
@@ -55,37 +67,54 @@ def run(arguments: argparse.Namespace) -> int:
 # --- running --------------------------------------------------------------------------------------
 
 
-def run_script(words: list[str]) -> None:
-    """Run a file as `__main__`."""
-    path = words[0]
+class Unreadable(Exception):
+    """There is nothing to run; `code` is what `python` exits with then."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def find_script(path: str) -> Callable[[], None]:
+    """What runs a file as `__main__`; a folder is run by the `__main__.py` within."""
+    if os.path.isdir(path):
+        sys.path.insert(0, os.path.abspath(path))
+        path = os.path.join(path, "__main__.py")
+        if not os.path.exists(path):
+            raise Unreadable(f"can't find '__main__' module in {os.path.dirname(path)!r}", 1)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     try:
         with open(path, "rb") as file:
             source = file.read()
     except OSError as problem:
-        print(f"monograph run: can't open file {path!r}: {problem.strerror}", file=sys.stderr)
-        raise SystemExit(2) from None
-    sys.argv = list(words)
-    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+        raise Unreadable(f"can't open file {path!r}: {problem.strerror}", 2) from None
+    return partial(run_code, compile(source, path, "exec", dont_inherit=True), path)
+
+
+def run_code(code: types.CodeType, path: str) -> None:
+    """Run what a file holds as `__main__`."""
     module = types.ModuleType("__main__")
     module.__dict__.update(
         __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path),
         __builtins__=__builtins__,
     )  # fmt: skip
     sys.modules["__main__"] = module
-    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    exec(code, module.__dict__)
 
 
-def run_module(words: list[str]) -> None:
-    """Run a module by its name as `__main__`."""
-    sys.argv = list(words)
+def find_module(name: str) -> Callable[[], object]:
+    """What runs a module as `__main__`."""
     sys.path.insert(0, os.getcwd())
-    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    if importlib.util.find_spec(name.partition(".")[0]) is None:
+        raise Unreadable(f"No module named {name}", 1)
+    return partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
 
 
-def guarded(start: Any, words: list[str]) -> int:
+def guarded(start: Callable[[], object]) -> int:
     """Run, and turn how it ended into an exit code; errors are shown where the script made them."""
     try:
-        start(words)
+        start()
         record.wait()
         return 0
     except SystemExit as ended:
@@ -202,7 +231,8 @@ def _fallbacks(counters: statistics.Counters) -> list[str]:
 
     found = []
     if counters.interpreted:
-        found.append(f"interpreted once, being small and new: {counters.interpreted} programs")
+        programs = "1 program" if counters.interpreted == 1 else f"{counters.interpreted} programs"
+        found.append(f"interpreted once, being small and new: {programs}")
     if used_stand_ins:
         found.append(f"does nothing here: {', '.join(sorted(used_stand_ins))}")
     return found

@@ -6,6 +6,7 @@ import pytest
 
 from monograph.cli import doctor
 from monograph.cli.main import main
+from monograph.config import config
 
 
 def test_report_names_what_matters(capsys):
@@ -44,7 +45,19 @@ def test_cache_is_measured_and_need_not_exist(tmp_path):
     assert doctor.existing_parent(tmp_path / "a" / "b") == tmp_path
 
 
-def test_unknown_command_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        main(["surgeon"])
-    assert "doctor" in capsys.readouterr().err
+@pytest.mark.parametrize("place", ["/proc/nothing", "a file"])
+def test_a_cache_folder_that_cannot_be_written_is_told(tmp_path, place):
+    folder = tmp_path / place
+    if place == "a file":
+        folder.write_text("")
+    with config.override(cache_dir=folder, disk_cache=True):
+        (finding,) = doctor.check_cache()
+    assert finding.state == "absent"
+    assert "cannot be written" in finding.detail and "MONOGRAPH_CACHE_DIR" in finding.remedy
+
+
+def test_onednn_turned_off_is_told_once():
+    with config.override(onednn=False):
+        (finding,) = doctor.check_onednn()
+    assert finding.state == "absent"
+    assert finding.detail.startswith("turned off by the setting onednn; ")

@@ -74,10 +74,31 @@ def test_exit_codes(script, text, code):
     assert run("--quiet", script(text)).returncode == code
 
 
-def test_a_missing_script_is_said_plainly(tmp_path):
-    done = run(tmp_path / "absent.py")
-    assert done.returncode == 2
-    assert "can't open file" in done.stderr and "Traceback" not in done.stderr
+def test_what_cannot_be_run_is_said_in_one_line(tmp_path):
+    absent = tmp_path / "absent.py"
+    cases = {
+        (absent,): (2, f"can't open file '{absent}': No such file or directory"),
+        (tmp_path,): (1, f"can't find '__main__' module in '{tmp_path}'"),
+        ("-m", "no_such_module"): (1, "No module named no_such_module"),
+    }
+    for words, (code, message) in cases.items():
+        done = run(*words, folder=tmp_path)
+        python = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True)
+        assert done.returncode == python.returncode == code
+        assert done.stderr == f"monograph run: {message}\n"
+
+
+def test_a_syntax_error_is_shown_as_python_shows_it(script):
+    path = script("x = (\n")
+    python = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    done = run(path)
+    assert (done.stderr, done.returncode) == (python.stderr, python.returncode)
+
+
+def test_a_folder_runs_by_its_main_file(script, tmp_path):
+    script("import torch, inside; print(__name__, inside.two)", "__main__.py")
+    script("two = 2", "inside.py")
+    assert run("--quiet", tmp_path).stdout == "__main__ 2\n"
 
 
 def test_errors_show_the_lines_of_the_script_only(script):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...config import config
 from . import onednn
 from .onednn import Primitive, TensorSpec
 
@@ -21,7 +20,7 @@ class BoundStep:
 
 def available() -> bool:
     """Whether contractions may go to oneDNN."""
-    return config.onednn and onednn.find_library().found
+    return onednn.find_library().found
 
 
 def prepare(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from monograph.backends.cpu import onednn
 from monograph.backends.cpu.onednn import Primitive, TensorSpec
+from monograph.config import config
 
 Array = NDArray[np.float32]
 dense = TensorSpec.dense
@@ -417,21 +418,23 @@ def test_uses_share_code_but_not_memory_objects() -> None:
     assert all(onednn.function_addresses())
 
 
-def test_library_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MONOGRAPH_ONEDNN", "0")
+def test_library_turned_off() -> None:
     image = dense((2, 16, 8, 8))
     window = CASES["pointwise"].options()
-    assert not onednn.find_library().found
-    assert onednn.matmul(*[dense((8, 8))] * 3) is None
-    assert onednn.reorder(image, image) is None
-    assert onednn.convolution_plan("forward", image, dense((16, 16, 1, 1)), image, **window) is None
-    assert not onednn.probe("float32")
-    with pytest.raises(onednn.OneDNNError, match="unset MONOGRAPH_ONEDNN"):
-        onednn.function_addresses()
+    with config.override(onednn=False):
+        assert not onednn.find_library().found
+        assert onednn.matmul(*[dense((8, 8))] * 3) is None
+        assert onednn.reorder(image, image) is None
+        plan = onednn.convolution_plan("forward", image, dense((16, 16, 1, 1)), image, **window)
+        assert plan is None
+        assert not onednn.probe("float32")
+        with pytest.raises(onednn.OneDNNError, match="MONOGRAPH_ONEDNN"):
+            onednn.function_addresses()
 
 
 def test_missing_file_is_explained() -> None:
-    report = onednn.find_library({"MONOGRAPH_ONEDNN_LIBRARY": "/nowhere/libdnnl.so.3"})
+    with config.override(onednn=True, onednn_library="/nowhere/libdnnl.so.3"):
+        report = onednn.find_library()
     assert not report.found
     assert report.problem is not None and "/nowhere/libdnnl.so.3" in report.problem
     assert report.remedy is not None and "onednn-cpu-gomp" in report.remedy

@@ -3,8 +3,8 @@
 The wheel `onednn-cpu-gomp` puts `libdnnl.so.3` into the environment's `lib` folder, where no loader
 looks by itself, and brings neither libgomp nor libstdc++. `find_library` says where the library is,
 or what is missing and what to do. `open_library` gives the one `Library` of this process: checked
-calls, an engine and a stream, all made at first use. `MONOGRAPH_ONEDNN=0` turns everything off and
-`MONOGRAPH_ONEDNN_LIBRARY` names the file to load.
+calls, an engine and a stream, all made at first use. The setting `onednn` turns everything off, and
+`onednn_library` names the file to load.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import os
 import re
 import site
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from ctypes import POINTER, byref, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
-SWITCH = "MONOGRAPH_ONEDNN"
-LIBRARY_PATH = "MONOGRAPH_ONEDNN_LIBRARY"
+from monograph.config import Config, config
+
 FILE_NAMES = ("libdnnl.so.3", "libdnnl.3.dylib")
 INSTALL = "pip install onednn-cpu-gomp"
 
@@ -182,18 +182,17 @@ def dimensions(values: tuple[int, ...]) -> ctypes.Array[c_int64]:
     return (c_int64 * len(values))(*values)
 
 
-def find_library(environment: Mapping[str, str] = os.environ) -> LibraryReport:
+def find_library(settings: Config = config) -> LibraryReport:
     """Look for oneDNN and try to load it.
 
-    >>> find_library({"MONOGRAPH_ONEDNN": "0"}).problem
-    'oneDNN is turned off by MONOGRAPH_ONEDNN=0'
+    >>> find_library(Config({"MONOGRAPH_ONEDNN": "0"})).problem
+    'turned off by the setting onednn'
     """
-    if environment.get(SWITCH, "1") == "0":
-        problem = f"oneDNN is turned off by {SWITCH}=0"
-        return LibraryReport(False, problem=problem, remedy=f"unset {SWITCH}")
-    named = environment.get(LIBRARY_PATH)
-    loader_path = environment.get("LD_LIBRARY_PATH", "")
-    path = named or _first_existing(loader_path)
+    if not settings.onednn:
+        problem = "turned off by the setting onednn"
+        return LibraryReport(False, problem=problem, remedy="set MONOGRAPH_ONEDNN=1, or unset it")
+    loader_path = os.environ.get("LD_LIBRARY_PATH", "")
+    path = settings.onednn_library or _first_existing(loader_path)
     if path is None:
         names = " or ".join(FILE_NAMES)
         return LibraryReport(False, problem=f"no {names} was found", remedy=INSTALL)

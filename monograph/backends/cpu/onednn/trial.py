@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 
+from monograph.config import config
+
 from .descriptor import DATA_TYPES
 from .library import find_library
 
@@ -54,13 +56,14 @@ def probe(dtype: str) -> bool:
     """Whether oneDNN runs this dtype on this machine, tried in a child process if not float32."""
     if dtype not in DATA_TYPES or not find_library().found:
         return False
-    return dtype in trusted or _survives(dtype)
+    return dtype in trusted or _survives(dtype, config.onednn_library)
 
 
 @functools.cache
-def _survives(dtype: str) -> bool:
+def _survives(dtype: str, library: str) -> bool:
     search_path = os.pathsep.join(path for path in sys.path if path)
     environment = {**os.environ, "PYTHONPATH": search_path}
+    environment |= {"MONOGRAPH_ONEDNN": "1", "MONOGRAPH_ONEDNN_LIBRARY": library}
     command = [sys.executable, "-c", PROGRAM.format(dtype=dtype)]
     try:
         child = subprocess.run(
