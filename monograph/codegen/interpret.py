@@ -52,6 +52,8 @@ def run(kernel: Kernel, arguments: list[Array]) -> None:
     >>> out
     array([0., 2., 4.], dtype=float32)
     """
+    for part in kernel.prologue_kernels():
+        _Run(part, iter(arguments[-len(part.buffers) :])).outer(())
     if not kernel.segments:
         _Run(kernel, iter(arguments)).outer(tuple(var.extent for var in kernel.outer))
         return

@@ -174,6 +174,18 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Prologue:
+    """Single numbers that are computed once, before the outer points: the count of an optimiser.
+
+    The stages have no axes and run in order. Their buffers are arguments behind those of the kernel,
+    and numbered from 0; the kernel reads what they store by buffers of its own.
+    """
+
+    stages: tuple[Stage, ...]
+    buffers: tuple[BufferUse, ...]
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A loop nest over buffers; `name` is unique by content and `buffers[n]` is argument n.
 
@@ -188,6 +200,17 @@ class Kernel:
     buffers: tuple[BufferUse, ...]
     schedule: Schedule = field(default_factory=Schedule)
     segments: tuple[int, ...] = ()
+    prologue: Prologue | None = None
+
+    def prologue_kernels(self) -> list[Kernel]:
+        """The stages of the prologue as kernels over its buffers, to run before this one."""
+        if self.prologue is None:
+            return []
+        uses, schedule = self.prologue.buffers, Schedule(parallel=False)
+        return [
+            Kernel(f"{self.name}.first{number}", (), (stage,), uses, schedule)
+            for number, stage in enumerate(self.prologue.stages)
+        ]
 
 
 # --- walking values -----------------------------------------------------------------------------

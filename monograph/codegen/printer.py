@@ -26,6 +26,9 @@ def format_kernel(kernel: Kernel) -> str:
     lines.append(
         f"  lanes along {schedule.vector}, {'parallel' if schedule.parallel else 'one thread'}"
     )
+    for part in kernel.prologue_kernels():
+        uses = [f"b{n}: {use.role} {use.dtype.name}" for n, use in enumerate(part.buffers)]
+        lines += [f"  first, over {', '.join(uses)}", *_stage(part.stages[0], {})]
     lines.append("  for " + (", ".join(f"{v} < {v.extent}" for v in kernel.outer) or "one point"))
     names: dict[int, str] = {}
     for stage in kernel.stages:

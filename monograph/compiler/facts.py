@@ -142,6 +142,9 @@ class Traffic:
             self._count_segments()
         else:
             self._count()
+        first = kernel.prologue.buffers if kernel.prologue else ()
+        single = sum(use.dtype.itemsize for use in first)
+        self.bytes, self.least_bytes = self.bytes + single, self.least_bytes + single
 
     def _points(self, axes: Sequence[Var]) -> int:
         return prod([value_at(v.extent, self.values) for v in axes])
@@ -220,6 +223,8 @@ def _computes(value: k.Apply) -> bool:
 
 def is_copy(kernel: k.Kernel) -> bool:
     """Whether a kernel only moves elements from one place to another."""
+    if kernel.prologue is not None:
+        return False
     for stage in kernel.stages:
         if stage.reductions or stage.privatised:
             return False

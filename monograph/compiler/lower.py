@@ -46,6 +46,7 @@ class Lowered:
         for use in self.kernel.buffers:
             several = self.kernel.segments and not use.shared
             uses += [use] * (len(self.kernel.segments) if several else 1)
+        uses += self.kernel.prologue.buffers if self.kernel.prologue else ()
         return list(zip(uses, self.arguments, strict=True))
 
 

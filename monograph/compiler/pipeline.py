@@ -36,6 +36,7 @@ from .loops import in_bodies, optimise_loops
 from .lower import Lowered, Lowering
 from .pairs import has_complex, split_complex
 from .plan import Plan, Planner, shape_at
+from .prologue import attach
 from .recognise import recognise
 from .recording import Expansion, Recording
 from .schedule import finish
@@ -198,6 +199,10 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
     if fit is not None and made.decisions is None:
         with made.step("window"):
             made.units = form_windows(fusion, made.units, made.lowered, outputs, fit)
+    if getattr(backend, "PROLOGUES", False):
+        with made.step("prologue"):
+            checks = made.graph[len(made.recording.wanted) :]
+            made.units = attach(fusion, made.units, made.lowered, checks)
     with made.step("plan"):
         made.planner = _planner(made, fusion, outputs, backend)
         made.plan = made.planner.addressed({}) if made.decisions is None else None

@@ -343,6 +343,9 @@ class Planner:
         if not kernel or unit.scatter is not None:
             return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
         lowered = self.lowered[unit.number]
+        prologue = lowered.kernel.prologue
+        if prologue is not None and node in lowered.arguments[-len(prologue.buffers) :]:
+            return _same_place_first(lowered, prologue, node, leaf)
         if lowered.kernel.segments:
             return True
         targets = [n for n, a in enumerate(lowered.arguments) if a is node]
@@ -522,6 +525,25 @@ class Planner:
         for name in workspace:
             arguments_by_name[name] = ("arena", self.lifetimes[unit.number, name].offset, 0)
         return LibraryStep(kind, layouts, arguments_by_name, options, workspace)
+
+
+def _same_place_first(lowered: Lowered, prologue: k.Prologue, node: Node, leaf: int) -> bool:
+    """Whether nothing reads the leaf behind the stage of a prologue that writes the node."""
+
+    def is_leaf(what: Node | str) -> bool:
+        return isinstance(what, Buffer) and what.number == leaf
+
+    count = len(prologue.buffers)
+    if any(map(is_leaf, lowered.arguments[:-count])):
+        return False
+    first = lowered.arguments[-count:]
+    written = False
+    for stage in prologue.stages:
+        for value in k.postorder(k.stage_values(stage)):
+            if written and isinstance(value, k.Load) and is_leaf(first[value.buffer]):
+                return False
+        written |= any(first[store.buffer] is node for store in stage.stores)
+    return True
 
 
 def assign(lifetimes: Sequence[Lifetime]) -> int:

@@ -328,9 +328,11 @@ def fingerprint(kernel: k.Kernel) -> str:
     """A digest of everything that decides the kernel's code."""
     numbers: dict[int, int] = {}
     lines: list[str] = [repr(kernel.outer), repr(kernel.schedule), repr(kernel.segments)]
+    lines.append(f"prologue {kernel.prologue and kernel.prologue.buffers!r}")
     lines += [f"{use.dtype.name} {use.elements} {use.role} {use.shared}" for use in kernel.buffers]
     lines += [f"{v.name}:{v.extent}" for v in _axes(kernel)]
-    for stage in kernel.stages:
+    first = kernel.prologue.stages if kernel.prologue else ()
+    for stage in (*first, *kernel.stages):
         for value in k.postorder(k.stage_values(stage)):
             if id(value) not in numbers:
                 numbers[id(value)] = len(numbers)

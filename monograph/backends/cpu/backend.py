@@ -37,6 +37,7 @@ from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
 LOOPS = True  # programs have loops; elsewhere they are unrolled
+PROLOGUES = True  # kernels may compute single numbers before they start
 on_synchronize(EXECUTOR.synchronize)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.

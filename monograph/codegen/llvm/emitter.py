@@ -2,8 +2,9 @@
 
 `emit` writes one function, `void name(ptr args)`. The loops themselves are in a second function,
 `void name.body(ptr args, i64 begin, i64 end)` over a range of the plan's units, which the runtime's
-`mg_parallel` runs on its threads. Kernels with privatised outputs have chunks as units and are
-followed by a kernel that combines the partial results. Outputs far larger than the cache are
+`mg_parallel` runs on its threads. A prologue is a function of its own that runs first. Kernels with
+privatised outputs have chunks as units and are followed by a kernel that combines the partial
+results. Outputs far larger than the cache are
 written past it, by a second version of the body that is chosen when all of them are aligned.
 """
 
@@ -68,7 +69,7 @@ class Module:
             self.declarations |= writer.declarations
             return
         sizes = Sizes(_arguments(kernel) + self.machine.bounds)
-        calls = self._launch(kernel, sizes)
+        calls = [*self._prologue(kernel), *self._launch(kernel, sizes)]
         for number, private in enumerate(_privatised(kernel)):
             calls += self._launch(_combining(kernel, number, private), sizes, f".{number}")
         if sizes.entries:
@@ -76,7 +77,21 @@ class Module:
         lines = [f"define void @{kernel.name}(ptr %args) #0 {{", *calls, "  ret void", "}"]
         self.functions.append("\n".join(lines))
 
-    def _launch(self, kernel: Kernel, sizes: Sizes, suffix: str = "") -> list[str]:
+    def _prologue(self, kernel: Kernel) -> list[str]:
+        """Write the prologue, a function per stage; the instructions that run it."""
+        if kernel.prologue is None:
+            return []
+        uses = kernel.prologue.buffers
+        skipped = _arguments(kernel) - len(uses)
+        calls = [f"  %first = getelementptr ptr, ptr %args, i64 {skipped}"]
+        for part in kernel.prologue_kernels():
+            sizes = Sizes(len(uses) + self.machine.bounds)
+            calls += self._launch(part, sizes, arguments="%first")
+        return calls
+
+    def _launch(
+        self, kernel: Kernel, sizes: Sizes, suffix: str = "", arguments: str = "%args"
+    ) -> list[str]:
         """Write a kernel's body; the instructions that run it."""
         kernel, filling = tabulated(kernel)
         plan = planning.make(kernel, self.machine)
@@ -99,7 +114,7 @@ class Module:
             fetch += more
             call = f"@mg_parallel(ptr {body}, ptr %args, i64 {units}, i64 {least})"
         else:
-            call = f"{body}(ptr %args, i64 0, i64 {units})"
+            call = f"{body}(ptr {arguments}, i64 0, i64 {units})"
         return [*lines, *fetch, f"  call void {call}"]
 
     def _write(
@@ -158,7 +173,8 @@ def _privatised(kernel: Kernel) -> list[Privatised]:
 def _arguments(kernel: Kernel) -> int:
     """How many pointers a kernel takes, its table of sizes not counted."""
     passed = [use for use in kernel.buffers if use.is_argument]
-    return sum(1 if use.shared else max(len(kernel.segments), 1) for use in passed)
+    first = len(kernel.prologue.buffers) if kernel.prologue else 0
+    return first + sum(1 if use.shared else max(len(kernel.segments), 1) for use in passed)
 
 
 def _varies(*sizes: int) -> bool:
