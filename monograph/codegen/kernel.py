@@ -177,8 +177,8 @@ class Schedule:
 class Prologue:
     """Single numbers that are computed once, before the outer points: the count of an optimiser.
 
-    The stages have no axes and run in order. Their buffers are arguments behind those of the kernel,
-    and numbered from 0; the kernel reads what they store by buffers of its own.
+    The stages have no axes and run in order. Their buffers are arguments behind those of the
+    kernel, numbered from 0; the kernel reads what they store by buffers of its own.
     """
 
     stages: tuple[Stage, ...]
