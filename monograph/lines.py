@@ -12,19 +12,21 @@ from typing import Any
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
 _FOLDER = os.path.dirname(__file__) + os.sep
-inside: dict[str, bool] = {}  # file name of a code object → whether it belongs to this package
 
 
-def is_ours(filename: str) -> bool:
-    """Whether code of that file belongs to this package; `inside` remembers it."""
-    found = inside[filename] = filename.startswith((_FOLDER, OPERATOR_FILE))
-    return found
+class _Inside(dict[str, bool]):
+    def __missing__(self, filename: str) -> bool:
+        found = self[filename] = filename.startswith((_FOLDER, OPERATOR_FILE))
+        return found
+
+
+inside = _Inside()  # file name of a code object → whether it belongs to this package
 
 
 def user_line() -> str:
     """The user's line, as the end of a sentence."""
     frame: Any = sys._getframe(1)
-    while frame is not None and is_ours(frame.f_code.co_filename):
+    while frame is not None and inside[frame.f_code.co_filename]:
         frame = frame.f_back
     return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
 

@@ -232,7 +232,7 @@ def _record(traced: TracedLoop, inputs: list[Any]) -> list[Tensor]:
     kinds = [v.meta if isinstance(v, Value) else getattr(v, "kind", type(v)) for v in inputs]
     signature = record.signature_of(LOOP, (len(inputs), traced), kinds)
     needs_grad = any([isinstance(v, Value) and v.requires_grad for v in inputs])
-    outputs = record.record_call(signature, inputs, needs_grad)
+    outputs = record.record_call(current.recorder, signature, inputs, needs_grad)
     for value, cut in zip(outputs, traced.cut, strict=True):
         if cut:
             value.requires_grad, value.tape = False, None

@@ -26,7 +26,7 @@ from .ir import dtypes
 from .ir.dtypes import DType
 from .ir.node import Node, interning
 from .ir.operator import Operator
-from .lines import inside, is_ours, user_line
+from .lines import inside, user_line
 from .programs import Programs
 from .recorder import (
     ARGUMENT,
@@ -39,7 +39,7 @@ from .recorder import (
 )
 from .residuals import Residuals
 from .runtime.waiting import synchronize
-from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of, promises
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 
@@ -86,16 +86,16 @@ def use_default_dtype(dtype: DType) -> None:
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
-    if operator.precision is not None and current.recorder.autocast is not None:
-        inputs = _autocast(operator, inputs, current.recorder.autocast)
-    outputs = call_values(operator, inputs, attributes)
+    recorder = current.recorder
+    if recorder.autocast is not None and operator.precision is not None:
+        inputs = _autocast(operator, inputs, recorder.autocast)
+    outputs = _call_values(recorder, operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
     if len(outputs) == 1:
         result = _wrap(outputs[0])
     else:
         result = tuple([_wrap(value) for value in outputs])
-    recorder = current.recorder
     if recorder.attention:
         _attend(recorder, outputs, inputs, result)
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
@@ -111,7 +111,7 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     piece = _part(base, operator, attributes)
     if piece is not None:
         return piece
-    outputs = call_values(operator, inputs, attributes)
+    outputs = _call_values(current.recorder, operator, inputs, attributes)
     if outputs.__class__ is list:
         return _wrap_view(outputs[0], base, operator, attributes)
     return outputs[0]  # a node
@@ -163,8 +163,8 @@ def register_packing(pack: Callable[[Sequence[Value], Sequence[Any], Any], None]
     _pack = pack
 
 
-def call_values(
-    operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]
+def _call_values(
+    recorder: Recorder, operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]
 ) -> list[Value] | tuple[Any, ...]:
     """Record one call; its values, or inside a definition the nodes that it expands to."""
     key: list[Any] = [operator, attributes]
@@ -200,11 +200,11 @@ def call_values(
     signature = _signatures.get(tuple(key))
     if signature is None:
         signature = _new_signature(operator, attributes, key)
-    return record_call(signature, values, needs_grad)
+    return record_call(recorder, signature, values, needs_grad, _NEAREST_CALLER)
 
 
 def value_of(given: Any) -> Value:
-    """What to record of a tensor, as `call_values` does."""
+    """What to record of a tensor, as a call does."""
     value: Value = given._value()
     settled: Value = _settled(given, value) if given._storage.value.exposed else value
     return settled
@@ -221,8 +221,13 @@ def call_on(
     signature = _signatures.get(key)
     if signature is None:
         signature = _new_signature(operator, attributes, list(key))
-    needs_grad = True in [value.requires_grad for value in values]
-    return record_call(signature, [*values, *numbers], needs_grad)
+    needs_grad = False
+    for value in values:
+        if value.requires_grad:
+            needs_grad = True
+            break
+    inputs = [*values, *numbers]
+    return record_call(current.recorder, signature, inputs, needs_grad, _NEAREST_STEP)
 
 
 _NUMBERS = frozenset({float, int, bool, complex})
@@ -230,19 +235,26 @@ _NUMBERS = frozenset({float, int, bool, complex})
 PENDING_LIMIT = 20_000
 
 
-def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> list[Value]:
+# How many frames at least lie between `record_call` and one of a user's: those of backward, or of
+# `_call_values`, `call` and the operator's own function, or of an optimiser's step with its hooks.
+_NEAREST, _NEAREST_CALLER, _NEAREST_STEP = 3, 4, 5
+
+
+def record_call(
+    recorder: Recorder, signature: Signature, inputs: list[Any], needs_grad: bool,
+    nearest: int = _NEAREST,
+) -> list[Value]:  # fmt: skip
     """Append one call and mark what it returns as differentiable where it is."""
-    recorder = current.recorder
     grad = recorder.grad
     record = Record(signature, inputs, needs_grad and not grad)
     # The user's line is that of the innermost frame outside this package.
-    frame: Any = sys._getframe(_NEAREST_USER)
+    try:
+        frame: Any = sys._getframe(nearest)
+    except ValueError:  # a thread that runs nothing but an operator, for instance
+        frame = None
     while frame is not None:
         code = frame.f_code
-        ours = inside.get(code.co_filename)
-        if ours is None:
-            ours = is_ours(code.co_filename)
-        if not ours:
+        if not inside[code.co_filename]:
             record.code, record.offset = code, frame.f_lasti
             break
         frame = frame.f_back
@@ -255,18 +267,14 @@ def record_call(signature: Signature, inputs: list[Any], needs_grad: bool) -> li
     return outputs
 
 
-# record_call, record_pass, backward (or call_values, call, the operator's own function): no frame
-# of a user's is nearer.
-_NEAREST_USER = 3
-
-
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
     epoch, leaves = recorder.epoch, recorder.leaves
     signature = record.signature
     part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
-    for n, value in enumerate(record.inputs):
-        if value.__class__ is Value:
+    for value in record.inputs:
+        kind = value.__class__
+        if kind is Value:
             if value.epoch == epoch:
                 part.append(value.position)
             elif value.ready and value.part_of is None and recorder.outer is None:
@@ -279,27 +287,22 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
                 part.append(value.position)
         elif value is None:
             part.append(None)
-        elif isinstance(value, Live):
+        elif kind is complex:
+            recorder.slots += (value.real, value.imag)
+            part.append(complex)
+        elif kind in _NUMBERS:
+            recorder.slots.append(value)
+            part.append(kind)
+        else:
             # The record keeps the number, so that recording it again draws no other one.
-            record.inputs[n] = number = value.get()
+            record.inputs[len(part) - 1] = number = value.get()
             recorder.live_slots.append((len(recorder.slots), value))
             recorder.slots.append(number)
             part.append(value.kind)
-        elif value.__class__ is complex:
-            recorder.slots += (value.real, value.imag)
-            part.append(complex)
-        else:
-            recorder.slots.append(value)
-            part.append(value.__class__)
     recorder.key += part
     recorder.records.append(record)
     results = recorder.results
-    metas = signature.outputs
-    if len(metas) == 1:
-        outputs = [Value(metas[0], record, 0, epoch, len(results))]
-    else:
-        place = len(results)
-        outputs = [Value(meta, record, n, epoch, place + n) for n, meta in enumerate(metas)]
+    outputs = promises(signature.outputs, record, epoch, len(results))
     results += outputs
     return outputs
 

@@ -102,6 +102,13 @@ class Live:
 class Recorder:
     """What one thread has recorded since its last flush."""
 
+    __slots__ = (
+        "grad", "eager", "urgent", "autocast", "inference", "packing", "attention", "hold",
+        "capture", "deposits", "modules", "cleared", "depth", "outer", "saved", "own", "mapping",
+        "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared", "records",
+        "results", "leaves", "slots", "live_slots", "key",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.grad = True
         self.eager = False

@@ -8,6 +8,7 @@ with every write. Writing in place never changes a Value: it gives the storage a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -144,6 +145,31 @@ class Value:
                 array = self.data = np.ascontiguousarray(array)
             self.address = array.__array_interface__["data"][0]
         return self.address
+
+
+_blank = partial(object.__new__, Value)
+
+
+def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list[Value]:
+    """The results of a record, which stand in a row from that place on.
+
+    As `Value.__init__` makes them, in half the time: a step of training makes dozens.
+    """
+    made = []
+    for index, meta in enumerate(metas):
+        value = _blank()
+        value.meta = meta
+        value.record = record
+        value.index = index
+        value.epoch = epoch
+        value.position = place + index
+        value.ready = value.exposed = value.requires_grad = False
+        value.data = value.block = None
+        value.address = value.version = value.replaced = 0
+        value.tape = value.leaf = value.owner = value.replaces = value.part_of = None
+        value.failed = value.gradient_of = value.viewed = None
+        made.append(value)
+    return made
 
 
 class Storage:

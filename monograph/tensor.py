@@ -566,12 +566,16 @@ def _autograd() -> Any:
 
 
 _blank = functools.partial(object.__new__, Tensor)  # as fast as a class without __new__
+_blank_storage = functools.partial(object.__new__, Storage)
 
 
 def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
     made = _blank() if cls is Tensor else object.__new__(cls)
-    made._storage = Storage(value)
+    made._storage = storage = _blank_storage()  # `Storage(value)`, without the call
+    storage.value = value
+    storage.version = 0
+    storage.reference = value.owner = ref(storage)
     made._view = None  # the class says so too, but is slower to ask
     return made
 

@@ -1,6 +1,9 @@
 """Recording: what is computed, when, and how often it is compiled."""
 
+import _thread
+import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 import monograph as mg
 from monograph import pending
 from monograph.recorder import current
+from monograph.storage import Value, promises
 
 
 @pytest.fixture(autouse=True, params=["reference", "cpu"])
@@ -347,3 +351,32 @@ def test_a_record_knows_the_line_of_the_user():
     text = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert "kept = [x + 1" in text[int(number) - 1]
     del kept
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_backward_and_a_step_know_the_line_of_the_user(kind, monkeypatch):
+    p = mg.nn.Parameter(mg.tensor([1.0, -1.0]))
+    optimizer = getattr(mg.optim, kind)([p], lr=0.1)
+    monkeypatch.setattr(current.recorder, "hold", 1)
+    (p * p).sum().backward(), optimizer.step()  # on one line
+    lines = {r.line.rpartition(":")[2] for r in current.recorder.records[-3:]}
+    (number,) = lines
+    text = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert "# on one line" in text[int(number) - 1]
+
+
+def test_a_thread_may_run_nothing_but_an_operator(monkeypatch):
+    problems, threads = [], _thread._count()
+    monkeypatch.setattr(sys, "unraisablehook", problems.append)
+    _thread.start_new_thread(mg.relu, (mg.ones(2),))  # no frame of a user's is below it
+    while _thread._count() > threads:
+        time.sleep(0.001)
+    assert not problems
+
+
+def test_promises_are_made_as_values_are():
+    kind = mg.ones(2)._storage.value.meta
+    (promise,) = promises((kind,), "record", 7, 3)
+    value = Value(kind, "record", 0, 7, 3)
+    fields = [name for name in Value.__slots__ if name != "__weakref__"]
+    assert [getattr(promise, name) for name in fields] == [getattr(value, name) for name in fields]

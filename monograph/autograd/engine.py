@@ -128,7 +128,7 @@ def record_pass(
     before, recorder.grad = recorder.grad, create
     try:
         # Without create_graph the gradient is a constant for later derivatives.
-        made = record.record_call(signature, inputs, needs_grad=True)
+        made = record.record_call(recorder, signature, inputs, needs_grad=True)
     finally:
         recorder.grad = before
     if create:

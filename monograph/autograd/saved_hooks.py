@@ -154,7 +154,7 @@ class Packed(PythonNode):
         kinds = [v.meta if isinstance(v, Value) else type(v) for v in inputs]
         signature = record.signature_of(STEP, (len(inputs), step), kinds)
         tracked = any([isinstance(v, Value) and v.requires_grad for v in inputs])
-        parts = iter(record.record_call(signature, inputs, tracked))
+        parts = iter(record.record_call(current.recorder, signature, inputs, tracked))
         return [from_value(next(parts)) if needed else None for needed in self.needs]
 
     def _unpacked(self, packed: Any, original: Value) -> Value:
