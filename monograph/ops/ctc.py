@@ -1,8 +1,8 @@
 """ctc_loss: how likely a sequence of labels is, over all its alignments with a longer sequence.
 
 The labels are written with blanks between them; `alpha[l]` is the logarithm of the probability of
-all alignments so far that end at place l. One step per time moves it on: the recursion is unrolled,
-so a program holds as many steps as the sequence is long.
+all alignments so far that end at place l. One step per time moves it on: the steps are the turns of
+a `Loop`, so a program is as small for a long sequence as for a short one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OperandError
-from ..ir import build
+from ..ir import build, loop
 from ..ir.check import check
 from ..ir.dtypes import int64
 from ..ir.index import Read, within, wrap
@@ -92,17 +92,32 @@ def _log_likelihood(
     labels, skips = _with_blanks(targets, blank)
     places = build.coordinate(labels.shape, 1)
     alpha = build.select(f.eq(places, 0), build.const(0, log_probs.dtype), _NEVER)
-    row, column = coordinates(labels.shape)
-    label = Read(0, (row, column), classes)
     last = build.expand_dims(target_lengths * 2, [1])
     at_end = build.elementwise("or", f.eq(places, last), f.eq(places, last - 1))
     found = _log_sum(build.select(at_end, alpha, _NEVER))
-    for t in range(steps):
-        emitted = build.reindex(log_probs, labels.shape, (wrap(t), row, label), reads=(labels,))
-        alpha = _log_sum(_before(alpha, skips)) + emitted
-        ends = _log_sum(build.select(at_end, alpha, _NEVER))
-        found = build.select(f.eq(input_lengths, t + 1), ends, found)
-    return found
+    if steps == 0:
+        return found
+    step, row, column = coordinates((steps, *labels.shape))
+    label = Read(0, (row, column), classes)
+    emitted = build.reindex(log_probs, (steps, *labels.shape), (step, row, label), reads=(labels,))
+    number = build.coordinate((steps,), 0)
+    return _over_time([alpha, found, emitted, number, skips, at_end, input_lengths])
+
+
+def _over_time(inputs: list[Any]) -> Any:
+    """log of the probability at the end of each input, from what `_log_likelihood` prepares."""
+    steps = inputs[2].shape[0]
+    shapes = [x.shape[1:] if n in (2, 3) else x.shape for n, x in enumerate(inputs)]
+    parameters = [
+        loop.parameter(n, shape, x.dtype)
+        for n, (shape, x) in enumerate(zip(shapes, inputs, strict=True))
+    ]
+    alpha, found, emitted, number, skips, at_end, lengths = parameters
+    alpha = _log_sum(_before(alpha, skips)) + emitted
+    ends = _log_sum(build.select(at_end, alpha, _NEVER))
+    found = build.select(f.eq(lengths, number + 1), ends, found)
+    body = loop.LoopBody(parameters, 2, [alpha, found], [])
+    return loop.result(loop.loop(inputs, body, steps), 1)
 
 
 @sample_losses.derivative
