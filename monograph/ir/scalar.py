@@ -383,8 +383,7 @@ scalar(
 )  # fmt: skip
 
 scalar(
-    "gcd", np.gcd, None, None, definition=transcendental.gcd, triton="gcd({0}, {1})",
-    commutative=True,
+    "gcd", np.gcd, None, None, triton="gcd({0}, {1})", commutative=True,
 )  # fmt: skip
 
 # The functions of this package: what is added later belongs to a user.

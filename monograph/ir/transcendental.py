@@ -286,18 +286,3 @@ def lgamma(h: Any, x: Any) -> Any:
     if dtype is float64:
         return h.native("lgamma", x)
     return h.cast(h.native("lgamma", h.cast(x, float64)), dtype)
-
-
-# --- integers -----------------------------------------------------------------------------------
-
-_EUCLID = {1: 12, 2: 23, 4: 46, 8: 92}  # steps that suffice for so many bytes
-
-
-def gcd(h: Any, a: Any, b: Any) -> Any:
-    """The greatest common divisor by Euclid's rule: no two numbers of a size need more steps."""
-    dtype = h.dtype(a)
-    a, b = h.abs(a), h.abs(b)
-    zero = h.const(0, dtype)
-    for _ in range(_EUCLID[dtype.itemsize]):
-        a, b = h.select(h.eq(b, zero), a, b), h.fmod(a, b)  # fmod by 0 is 0
-    return h.abs(a)

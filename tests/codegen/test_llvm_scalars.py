@@ -94,6 +94,16 @@ def test_function(name, dtype, vector):
 
 
 @pytest.mark.parametrize("vector", [True, False], ids=["vector", "scalar"])
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.name)
+def test_the_longest_ways_to_a_common_divisor(dtype, vector):
+    """Neighbours in Fibonacci's sequence need the most steps."""
+    numbers = [1, 1]
+    while numbers[-1] + numbers[-2] <= np.iinfo(dtype.numpy).max:
+        numbers.append(numbers[-1] + numbers[-2])
+    run("gcd", [np.array(numbers[-19:], dtype.numpy)] * 2, vector)
+
+
+@pytest.mark.parametrize("vector", [True, False], ids=["vector", "scalar"])
 @pytest.mark.parametrize("target", ALL, ids=lambda d: d.name)
 @pytest.mark.parametrize("source", ALL, ids=lambda d: d.name)
 def test_cast(source, target, vector):

@@ -76,22 +76,6 @@ def test_hypot():
     assert ulps(value, exact).max() <= 0.51
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
-def test_gcd_needs_no_more_steps(dtype):
-    """Neighbours in Fibonacci's sequence need the most."""
-    largest = np.iinfo(dtype).max
-    numbers = [1, 1]
-    while numbers[-1] + numbers[-2] <= largest:
-        numbers.append(numbers[-1] + numbers[-2])
-    random = np.random.default_rng(2).integers(np.iinfo(dtype).min, largest, 400).astype(dtype)
-    a = np.concatenate([np.array(numbers[1:], dtype), random])
-    b = np.concatenate(
-        [np.array(numbers[:-1], dtype), np.random.default_rng(3).permutation(random)]
-    )
-    value, _ = evaluate(transcendental.gcd, a, b)
-    np.testing.assert_array_equal(value, np.gcd(a, b))
-
-
 @pytest.mark.parametrize("name", [*FUNCTIONS, "erfc", "lgamma", "hypot"])
 def test_float64_is_left_to_the_library(name):
     operands = [np.array([1.0, 1.0])] * TABLE[name].arity

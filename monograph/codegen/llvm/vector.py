@@ -17,7 +17,7 @@ from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
 from ...ir.extent import Extent
 from ...ir.scalar import TABLE
-from . import far
+from . import divisor, far
 from .scope import Pointer, Ref, Scope, deepest
 from .sizes import Sizes
 from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
@@ -258,6 +258,16 @@ class Builder:
         zero = self.const(0, a.dtype)
         rest = self.sub(a, self.mul(self._quotient(a, self._divisor(a, b)), b))
         return self.select(self.eq(b, zero), zero, rest)
+
+    def gcd(self, a: Ref, b: Ref) -> Ref:
+        """The greatest common divisor of integers, in a function of its own."""
+        a, b = self._match(self.abs(a), self.abs(b))
+        element = REGISTER[a.dtype]
+        called, text = divisor.function(element, a.lanes)
+        self.declarations.add(text)
+        kind = vector(element, a.lanes)
+        call = f"call {kind} {called}({kind} {a.text}, {kind} {b.text})"
+        return self._make(call, a.dtype, a.lanes, a, b)
 
     def unchecked(self, operation: str, a: Ref, b: Ref) -> Ref:
         """An integer division whose divisor is known to be positive."""
