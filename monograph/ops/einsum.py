@@ -363,7 +363,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     kept += [name for n, name in enumerate(labels_b) if n not in second]
     if a.dtype is not b.dtype:
         raise _refuse("tensordot", "both inputs should have same dtype")
-    return _contract([a, b], [tuple(labels_a), tuple(labels_b)], tuple(kept), "tensordot")
+    made = _contract([a, b], [tuple(labels_a), tuple(labels_b)], tuple(kept), "tensordot")
+    return made if made.dtype is a.dtype else made.to(a.dtype)  # small integers stay small
 
 
 def _dot_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:

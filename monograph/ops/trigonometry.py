@@ -138,7 +138,8 @@ def _times_log(x: Any, other: Any, log: Any, pole: float) -> Any:
     unbounded = getattr(f, "or")(b <= pole, f.eq(b, float("inf")))
     vanishes = build.elementwise("and", f.eq(a, 0.0), unbounded)
     product = a * log(build.select(vanishes, pole + 1.0, b))
-    return product + build.select(f.eq(a, 0.0), 0.0, -0.0)  # where x is 0: 0.0, and never -0.0
+    zeros = [build.const(zero, common) for zero in (0.0, -0.0)]
+    return product + build.select(f.eq(a, 0.0), *zeros)  # where x is 0: 0.0, and never -0.0
 
 
 @operator(to=("", "special"), inplace=True)

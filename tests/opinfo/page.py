@@ -10,7 +10,7 @@ import torch
 from . import lookup, run
 from .claims import Claim
 from .convert import dtype_name
-from .known import KNOWN, KNOWN_DTYPES, KNOWN_ELEMENTS, KNOWN_ERRORS
+from .known import KNOWN, KNOWN_DERIVATIVES, KNOWN_DTYPES, KNOWN_ELEMENTS, KNOWN_ERRORS
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
 
@@ -58,6 +58,7 @@ def text(claims: dict[str, Claim]) -> str:
     lines += [f"| `{e}` (errors) | {why} |" for e, why in KNOWN_ERRORS.items()]
     lines += [f"| `{e}` ({dtype}) | {why} |" for e, (dtype, why) in KNOWN_DTYPES.items()]
     lines += [f"| `{e}` (some elements) | {why} |" for e, (_, why) in KNOWN_ELEMENTS.items()]
+    lines += [f"| `{e}` (derivative) | {why} |" for e, (_, why) in KNOWN_DERIVATIVES.items()]
     lines += ["", "## Absent", "", ", ".join([f"`{e}`" for e in absent])]
     return "\n".join(lines) + "\n"
 

@@ -14,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import monograph as mg
 
 from . import compare, lookup
 from .convert import Ours, Unconvertible, dtype_name, has_dtype, theirs
-from .known import KNOWN_DTYPES
+from .known import KNOWN_DERIVATIVES, KNOWN_DTYPES
 from .samples import samples as samples_of
 from .samples import seed, text
 from .ties import settled
@@ -181,6 +182,9 @@ class Case:
         process = sample.output_process_fn_grad
         compare.same(made, expected, limits, exact, lookup.rebound(process), process)
         if self.gradient and ours.leaves():
+            if self.entry in KNOWN_DERIVATIVES:
+                right = SimpleNamespace(op=KNOWN_DERIVATIVES[self.entry][0])
+                expected, exact = reference(right, sample), compare.Exact(right, sample)
             derivatives = Derivatives(ours.leaves(), limits, exact)
             derivatives.compare(
                 compare.tensors_of(lookup.rebound(process)(made), mg.Tensor),

@@ -223,3 +223,10 @@ def test_modules_convert():
     layer = mg.nn.Linear(3, 2).bfloat16()
     assert layer.weight.dtype is mg.bfloat16
     assert layer(mg.ones(1, 3, dtype=mg.bfloat16)).dtype is mg.bfloat16
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_products_with_a_logarithm(half, name):
+    x, y = normal(1, 40), np.abs(normal(2, 40)) + 0.1
+    x[::5] = 0.0
+    check(lambda library, x, y: getattr(library.special, name)(x, y), half, x, y, steps=2.0)

@@ -104,3 +104,15 @@ def test_small_integers_grow_where_one_operand_is_summed(equation):
     theirs = torch.einsum(equation, *[torch.tensor(p) for p in parts])
     assert ours.tolist() == theirs.tolist()
     assert ours.dtype.name == str(theirs.dtype).partition(".")[2]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64"])
+def test_tensordot_of_small_integers_stays_small(dtype):
+    """Also where an axis of size 1 meets a longer one, which is then added up by itself."""
+    found = []
+    for library in (mg, torch):
+        kind = getattr(library, dtype)
+        one, three = library.tensor([200], dtype=kind), library.tensor([3, 70, 90], dtype=kind)
+        made = library.tensordot(one, three, 1)
+        found.append((str(made.dtype).rpartition(".")[2], made.item()))
+    assert found[0] == found[1]
