@@ -163,6 +163,15 @@ def register_packing(pack: Callable[[Sequence[Value], Sequence[Any], Any], None]
     _pack = pack
 
 
+_refuse_uses: Callable[[Sequence[Any]], None] | None = None
+
+
+def watch_uses(refuse: Callable[[Sequence[Any]], None]) -> None:
+    """Ask from now on before a call that derivatives pass through; see `autograd/births.py`."""
+    global _refuse_uses
+    _refuse_uses = refuse
+
+
 def _call_values(
     recorder: Recorder, operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]
 ) -> list[Value] | tuple[Any, ...]:
@@ -246,6 +255,8 @@ def record_call(
 ) -> list[Value]:  # fmt: skip
     """Append one call and mark what it returns as differentiable where it is."""
     grad = recorder.grad
+    if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
+        _refuse_uses(inputs)
     record = Record(signature, inputs, needs_grad and not grad)
     # The user's line is that of the innermost frame outside this package.
     try:

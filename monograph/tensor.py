@@ -277,10 +277,10 @@ class Tensor:
     @property
     def grad_fn(self) -> Any:
         """The node of the graph that made this; None for leaves."""
-        from .autograd.graph import node_of
+        from .autograd.births import node_shown
 
         value = self._value()
-        return node_of(value) if value.requires_grad else None
+        return node_shown(value) if value.requires_grad else None
 
     @property
     def output_nr(self) -> int:
@@ -473,10 +473,13 @@ class Tensor:
         )
         if dtype not in usual:
             notes.append(f"dtype={dtype!r}")
-        if self.grad_fn is not None:
-            notes.append(f"grad_fn=<{self.grad_fn.name()}>")
-        elif self.requires_grad:
-            notes.append("requires_grad=True")
+        try:
+            if self.grad_fn is not None:
+                notes.append(f"grad_fn=<{self.grad_fn.name()}>")
+            elif self.requires_grad:
+                notes.append("requires_grad=True")
+        except errors.GradientError:
+            notes.append("grad_fn=<Invalid>")
         return display.tensor_text(widened(self._array()), notes)
 
     def __format__(self, spec: str) -> str:

@@ -2,7 +2,8 @@
 
 PyTorch forbids such writes into the results of `split` or `unbind`, whose gradient is one step for
 all of them, and into views made within `no_grad`, of which it is not clear what is meant. Views of
-such views are forbidden as well. Within `no_grad` all of them may be written to.
+such views are forbidden as well. Within `no_grad` all of them may be written to. Once their base is
+written to, such views may be read and detached, but nothing that needs derivatives can use them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import errors
+from .. import errors, record
 from ..storage import Value
 from ..tensor import Tensor
 from ..view import NO_GRAD
-from .graph import PythonNode
+from .graph import Node, PythonNode, node_of
 
 
 def several(name: str, pieces: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -39,11 +40,29 @@ class Refused(PythonNode):
         super().__init__([seen.viewed])
         self.birth = birth
         self.output(seen, 0)
+        record.watch_uses(_refuse_uses)
 
     def pull(self, gradients: list[Any]) -> Sequence[Any]:
         """Raise: what the gradient would be is not defined."""
+        raise self.refusal()
+
+    def refusal(self) -> Exception:
+        """What to raise where the derivative is asked for."""
         changed = "its base or another view of its base has been"
-        raise errors.GradientError(_message(self.birth, changed))
+        return errors.GradientError(_message(self.birth, changed))
+
+
+def node_shown(value: Value) -> Node | None:
+    """The node that made a value, as users see it; None for leaves."""
+    if isinstance(value.tape, Refused):
+        raise value.tape.refusal()
+    return node_of(value)
+
+
+def _refuse_uses(inputs: Sequence[Any]) -> None:
+    for value in inputs:
+        if isinstance(value, Value) and isinstance(value.tape, Refused):
+            raise value.tape.refusal()
 
 
 def _message(birth: Any, changed: str) -> str:

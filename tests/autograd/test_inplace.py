@@ -291,3 +291,36 @@ def test_views_made_within_no_grad_refuse_writes():
         row[0].mul_(2)
 
     agree(program, "created in no_grad mode and is being modified inplace")
+
+
+USES_OF_A_PIECE = {
+    "a product": lambda m, a: a * 2,
+    "a view": lambda m, a: a.view(-1),
+    "a sum": lambda m, a: a.sum(),
+    "a write elsewhere": lambda m, a: m.zeros(2, 4, dtype=a.dtype).add_(a),
+    "its node": lambda m, a: a.grad_fn is None,
+    "within no_grad": lambda m, a: within_no_grad(m, lambda: a * 2),
+    "detached": lambda m, a: a.detach() * 2,
+    "its shape": lambda m, a: (list(a.shape), a.requires_grad),
+    "its text": lambda m, a: "Invalid" in repr(a),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_A_PIECE)
+@pytest.mark.parametrize("write", ["by the base", "by the base within no_grad"])
+def test_a_piece_is_refused_where_it_is_used_once_its_base_was_written_to(use, write):
+    """At the use itself, not in a backward pass that may never come."""
+
+    def program(library):
+        y = leaf(library, GRID) * 2
+        piece = y.split(2)[0]
+        if write == "by the base":
+            y.mul_(3)
+        else:
+            within_no_grad(library, lambda: y.mul_(3))
+        return USES_OF_A_PIECE[use](library, piece)
+
+    expected = outcome(program, torch)
+    refused = isinstance(expected, str)
+    assert refused == (use in list(USES_OF_A_PIECE)[:5])
+    agree(program, "of its base has been modified inplace" if refused else None)
