@@ -93,7 +93,7 @@ def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = Non
     recorder = current.recorder
     before, recorder.grad = recorder.grad, False
     try:
-        if target._view is not None and chosen is not target.dtype:
+        if chosen is not target.dtype:
             # Others that share the storage keep their dtype: this tensor gets one of its own.
             target.data = known(np.array(array, dtype=chosen.numpy, order="C"))
         else:

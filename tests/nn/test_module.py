@@ -503,3 +503,19 @@ def test_a_parameter_that_shares_its_data_is_converted():
         layer(package.ones(1, 3, dtype=package.float64)).sum().backward()
         found.append((layer.weight.tolist(), layer.weight.grad.tolist()))
     assert found[0] == found[1]
+
+
+def test_what_shares_the_data_of_a_parameter_is_not_converted():
+    found = []
+    for package, modules in ((mg, nn), (torch, torch.nn)):
+        layer = modules.Linear(3, 2)
+        seen = [layer.weight.data, layer.weight.detach(), layer.bias[:1], layer.bias.data]
+        layer.double()
+        with package.no_grad():
+            layer.weight.fill_(7)
+        assert {t.dtype for t in seen} == {package.float32}
+        assert layer.weight.is_leaf and layer.weight.requires_grad
+        assert not (seen[0] == 7).any() and (layer.weight == 7).all()
+        found.append([t.dtype == package.float64 for t in layer.parameters()])
+    assert found[0] == found[1] == [True, True]
+    assert layer.weight.dtype == torch.float64
