@@ -10,6 +10,7 @@ import numpy as np
 from .. import errors
 from ..ir import build
 from ..ir.node import Slot
+from ..record import call
 from ..tensor import Tensor
 from . import comparison, integers, math, matmul
 from .define import Scalar, function, operator
@@ -18,7 +19,7 @@ from .views import expand
 
 f = build.functions
 
-_OPERANDS = (Tensor, int, float, complex, np.generic)
+_OPERANDS = (Tensor, int, float, complex, np.generic, np.ndarray)
 
 
 @operator(inplace=True)
@@ -149,11 +150,42 @@ def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return overwrite(x, new) if x.requires_grad else math.clone(new)
 
 
-def _reversed(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`x * other`. Where `other` is no operand, Python asks it: it may know what to do with x."""
+    made = getattr(function, "operator", None)
+    rest = () if made is None else tuple([p.default for p in made.parameters[2:]])
+
+    def apply(x: Tensor, other: Any) -> Any:
+        try:
+            return function(x, other)
+        except TypeError:
+            if isinstance(other, _OPERANDS):
+                raise
+            return NotImplemented
+
+    def recorded(x: Tensor, other: Any) -> Any:  # with one call less on the way
+        try:
+            return call(made, (x, other), rest)
+        except TypeError:
+            if isinstance(other, _OPERANDS):
+                raise
+            return NotImplemented
+
+    return apply if made is None else recorded
+
+
+def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`other * x`, which Python asks for where `other` does not know what to do with x."""
+
     def swapped(x: Tensor, other: Any) -> Any:
         if not isinstance(x, Tensor) and not isinstance(other, Tensor):
             raise TypeError(f"expected a Tensor, got {type(x).__name__}")
-        return plain(other, x)
+        try:
+            return function(other, x)
+        except TypeError:
+            if isinstance(other, _OPERANDS):
+                raise
+            return NotImplemented
 
     return swapped
 
@@ -172,10 +204,9 @@ def _attach() -> None:
         "rshift": integers.bitwise_right_shift,
     }  # fmt: skip
     for name, plain in arithmetic.items():
-        setattr(Tensor, f"__{name}__", plain)
+        setattr(Tensor, f"__{name}__", _plain(plain))
         setattr(Tensor, f"__r{name}__", _reversed(plain))
-        written = in_place(plain, plain.__name__)
-        setattr(Tensor, f"__i{name}__", lambda a, b, call=written: call(a, b))
+        setattr(Tensor, f"__i{name}__", _plain(in_place(plain, plain.__name__)))
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__{name}__", _compare(getattr(comparison, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[method-assign,assignment]

@@ -11,6 +11,7 @@ from ..ir.dtypes import DType, Kind
 from ..ir.node import Slot
 from ..tensor import Tensor
 from .define import Scalar, function, operator
+from .inplace import into
 
 f = build.functions
 
@@ -139,10 +140,28 @@ div.operator.saves = true_divide.operator.saves = lambda kinds, _: (
 )
 
 
-@operator(inplace=True)
-def floor_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
+@operator(to=None, method=False, name="floor_divide")
+def floor_quotient(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     """floor(x / other)."""
     return _floor_quotient(x, other)
+
+
+@function(method=True, inplace=True)
+def floor_divide(input: Tensor | Scalar, other: Tensor | Scalar, *, out: Any = None) -> Any:
+    """floor(input / other), without a derivative as in PyTorch; `div` with a rounding mode has one.
+
+    >>> import monograph as mg
+    >>> mg.floor_divide(mg.tensor([7.0, -7.0]), 2).tolist()
+    [3.0, -4.0]
+    """
+    made = floor_quotient(input, other)
+    if isinstance(made, Tensor) and made.requires_grad:
+        made.grad_fn.register_prehook(_no_derivative)
+    return made if out is None else into(out, made)
+
+
+def _no_derivative(gradients: Any) -> None:
+    raise errors.GradientError("derivative for floor_divide is not implemented")
 
 
 def _floor_quotient(x: Any, other: Any) -> Any:

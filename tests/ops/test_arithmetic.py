@@ -285,3 +285,66 @@ def test_common_powers_are_computed_as_what_they_are(exponent):
     (gradient,) = mg.autograd.grad(y.sum(), x)
     slope = [exponent * v ** (exponent - 1) for v in (1.5, 2.0, 4.0)]
     np.testing.assert_allclose(gradient.numpy(), slope, rtol=1e-6)
+
+
+class Scale:
+    """What knows how to be multiplied with a tensor, and nothing else."""
+
+    def __rmul__(self, other):
+        return other * 2 + 1
+
+    def __radd__(self, other):
+        return "added"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'ab' * t", "t * 'ab'", "'ab' + t", "[1] * t", "t + [1, 2]", "[1] + t", "None * t",
+        "t - None", "{} / t", "t @ 'a'", "t ** 'a'", "'a' ** t", "t // 'a'", "i & 'a'", "i << 'a'",
+        "{1} | i", "object() * t", "'ab' * i0", "(1, 2) * i0", "b'x' * i0", "t * Scale()",
+        "t + Scale()", "t - Scale()", "t.__mul__('a')", "t.__imul__('a')", "t.__radd__(None)",
+    ],
+)  # fmt: skip
+def test_what_is_no_operand_is_asked_by_python(expression):
+    found = []
+    for library in (mg, torch):
+        names = {"t": library.tensor(FLOATS), "i": library.tensor(INTEGERS),
+                 "i0": library.tensor(3), "Scale": Scale}  # fmt: skip
+        try:
+            made = eval(expression, names)
+        except Exception as problem:
+            made = isinstance(problem, TypeError)
+        found.append(made.tolist() if hasattr(made, "tolist") else made)
+    assert found[0] == found[1]
+
+
+QUOTIENTS = {
+    "//": lambda m, x, y: x // y,
+    "by a number": lambda m, x, y: x // 2,
+    "of a number": lambda m, x, y: 7 // x,
+    "in place": lambda m, x, y: (x * 1).floor_divide_(y),
+    "within more": lambda m, x, y: (x // y) * x,
+    "not on the way": lambda m, x, y: ((x // y).detach() + x) * y,
+    "div": lambda m, x, y: m.div(x, y, rounding_mode="floor") * y,
+    "remainder": lambda m, x, y: m.remainder(x, y),
+    "%": lambda m, x, y: x % 2,
+    "fmod": lambda m, x, y: m.fmod(x, y),
+}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_derivatives_of_quotients_without_a_rest(name):
+    """`//` has none, which a backward pass that comes by says; the others have PyTorch's."""
+    found = []
+    for library in (mg, torch):
+        x = library.tensor([5.5, -5.5, 3.0, 7.0], requires_grad=True)
+        y = library.tensor([2.0, 2.0, -1.5, 3.5], requires_grad=True)
+        made = QUOTIENTS[name](library, x, y)
+        assert made.requires_grad
+        try:
+            made.sum().backward()
+            found.append([made.tolist(), x.grad.tolist(), y.grad and y.grad.tolist()])
+        except RuntimeError as problem:
+            found.append("is not implemented" in str(problem))
+    assert found[0] == found[1]
