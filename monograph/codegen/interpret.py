@@ -19,6 +19,7 @@ from ..ir.convert import convert, widened
 from ..ir.dtypes import DType, Kind
 from ..ir.index import Expr, Guard, evaluate
 from ..ir.scalar import TABLE
+from .combine import identity
 from .kernel import (
     Apply,
     Constant,
@@ -226,24 +227,6 @@ _UFUNC: dict[str, Any] = {
     "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
     "and": np.bitwise_and, "or": np.bitwise_or,
 }  # fmt: skip
-
-
-def identity(combine: str, dtype: DType) -> bool | int | float:
-    """The number that changes nothing when combined."""
-    if combine in ("add", "or"):
-        return 0
-    if combine == "mul":
-        return 1
-    if combine == "and":
-        ones = -1 if dtype.signed else (1 << 8 * dtype.itemsize) - 1
-        return True if dtype is dtypes.bool_ else ones
-    highest = combine in ("min", "argmin")
-    if dtype.kind is Kind.FLOAT:
-        return math.inf if highest else -math.inf
-    if dtype is dtypes.bool_:
-        return highest
-    info = np.iinfo(dtype.numpy)
-    return int(info.max if highest else info.min)
 
 
 def _combine(combine: str, value: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
-from ..interpret import identity
+from ..combine import identity
 from .scope import Ref
 from .types import REGISTER, literal, mangled, register
 from .vector import Builder

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...ir import dtypes
 from ...ir.dtypes import DType
 from ...ir.index import constant
-from ..interpret import identity
+from ..combine import identity
 from ..kernel import Privatised
 from . import combine
 from .accumulator import Accumulators, Names

@@ -28,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...ir.index import Expr
+from ..combine import identity
 from ..kernel import Apply, BufferUse, IndexValue, Kernel, Load, Stage, Value
-from . import helpers, prologue, scatter
+from . import prologue, scatter, spelling
 from .combine import combines, partials_elements
 from .index import Scope, Term
 from .stages import Stages
@@ -55,7 +56,7 @@ class Argument:
 
     @property
     def nbytes(self) -> int:
-        return self.elements * helpers.ITEM_SIZES[self.type]
+        return self.elements * spelling.ITEM_SIZES[self.type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class TritonKernel:
             head.append("from triton.language.extra import libdevice")
         parts = ["\n".join(head)]
         for name in self.helpers:
-            parts.append("@triton.jit\n" + helpers.HELPERS[name].strip())
+            parts.append("@triton.jit\n" + spelling.FUNCTIONS[name].strip())
         parts.append("@triton.jit\n" + self.body)
         return "\n\n\n".join(parts) + "\n"
 
@@ -176,7 +177,7 @@ def _arguments(kernel: Kernel, tiling: Tiling, row_in_memory: bool) -> tuple[Arg
 
 def _argument(number: int, use: BufferUse, elements: int) -> Argument:
     scratch = use.role in ("partials", "row")
-    return Argument(f"p{number}", helpers.POINTERS[use.dtype.name], number, elements, scratch)
+    return Argument(f"p{number}", spelling.POINTERS[use.dtype.name], number, elements, scratch)
 
 
 def _function(name: str, arguments: tuple[Argument, ...], scope: Scope) -> str:
@@ -251,9 +252,9 @@ def _privatised(writer: Stages) -> Scope:
     totals = {each.partials: f"total{n}" for n, (each, _) in enumerate(owned)}
     for each, stage in owned:
         dtype = kernel.buffers[each.partials].dtype
-        start = helpers.literal(helpers.identity(each.combine, dtype))
+        start = spelling.literal(identity(each.combine, dtype))
         if dtype.is_floating_point:
-            start = helpers.literal(float(helpers.identity(each.combine, dtype)))
+            start = spelling.literal(float(identity(each.combine, dtype)))
         full = writer.full(tiling.of(stage), start, dtype)
         writer.line(f"{totals[each.partials]} = {full}")
     writer.scopes.append(Scope(scope.dims | {"row"}))
@@ -301,7 +302,7 @@ def _emit_segments(kernel: Kernel, tuning: Tuning) -> TritonKernel:
     for row, n in enumerate(own):
         skipped = f"{row * len(kernel.segments)} + " if row else ""
         pointer = f"tl.load(table + {skipped}segment)"
-        kind = f"tl.pointer_type({helpers.element(kernel.buffers[n].dtype)})"
+        kind = f"tl.pointer_type({spelling.element(kernel.buffers[n].dtype)})"
         writer.line(f"p{n} = tl.multiple_of({pointer}.to({kind}), 16)")
     if common == 16:
         writer.row("base", "size")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...ir import dtypes
 from ...ir.dtypes import DType, Kind
 from ...ir.index import constant as known
+from ..combine import identity
 from ..kernel import Privatised, Reduction, Stage
-from . import helpers
+from . import spelling
 from .index import Scope, Term
 from .scatter import AtomicStore
 from .tiling import Lanes, UnsupportedKernel
@@ -46,7 +47,7 @@ class Stages(Values):
         value = self.value(reduction.value)
         if dtype.kind is Kind.BOOL:
             value = self.cast(value, dtype, dtypes.int32)
-        neutral = self.number(helpers.identity(reduction.combine, dtype), _held(dtype))
+        neutral = self.number(identity(reduction.combine, dtype), _held(dtype))
         tiles = [self._inside_lanes(self.spread(value, lanes, _held(dtype)), neutral, lanes)]
         if reduction.position is not None:
             placed = self.place(reduction.position)
@@ -92,7 +93,7 @@ class Stages(Values):
         options = ", keep_dims=True" if keep else ""
         if combine == "add":
             return f"tl.sum({tiles[0]}, {axis}{options})"
-        helper = helpers.COMBINE[combine]
+        helper = spelling.COMBINE[combine]
         self.used.add(helper)
         operand = tiles[0] if len(tiles) == 1 else f"({', '.join(tiles)})"
         return f"tl.reduce({operand}, {axis}, {helper}{options})"
@@ -101,8 +102,8 @@ class Stages(Values):
         """The text that combines two sets of accumulators element by element."""
         if combine == "add":
             return f"{old[0]} + {new[0]}"
-        self.used.add(helpers.COMBINE[combine])
-        return f"{helpers.COMBINE[combine]}({', '.join([*old, *new])})"
+        self.used.add(spelling.COMBINE[combine])
+        return f"{spelling.COMBINE[combine]}({', '.join([*old, *new])})"
 
     # --- rows longer than a block ----------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class Stages(Values):
     def _start(self, reduction: Reduction, lanes: Lanes) -> list[str]:
         dtype = _held(reduction.value.dtype)
         names = [f"acc{reduction.number}"]
-        initial = helpers.literal(helpers.identity(reduction.combine, reduction.value.dtype))
+        initial = spelling.literal(identity(reduction.combine, reduction.value.dtype))
         self.line(f"{names[0]} = {self.full(lanes, initial, dtype)}")
         if reduction.position is not None:
             names.append(f"at{reduction.number}")
@@ -137,7 +138,7 @@ class Stages(Values):
         return names
 
     def full(self, lanes: Lanes | None, value: str, dtype: DType) -> str:
-        return f"tl.full({self.shape(lanes)}, {value}, {helpers.register(dtype)})"
+        return f"tl.full({self.shape(lanes)}, {value}, {spelling.register(dtype)})"
 
     def lane(self, lanes: Lanes, base: str) -> None:
         """Define the lane coordinate and its mask in the innermost scope."""
@@ -171,7 +172,7 @@ class Stages(Values):
         if lanes is not None and sums_lanes(each):
             masks += self.inside(frozenset((lanes.var.name,)))
         if masks:
-            neutral = self.number(helpers.identity(each.combine, dtype), dtype)
+            neutral = self.number(identity(each.combine, dtype), dtype)
             mask = self.both(masks)
             tile = self.name(f"tl.where({mask.text}, {tile.text}, {neutral.text})", tile.dims)
         self.line(f"{total} = {self.joined(each.combine, [total], [tile.text])}")

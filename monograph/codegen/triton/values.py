@@ -27,7 +27,7 @@ from ...ir.index import (
 from ...ir.index import constant as known
 from ...ir.scalar import TABLE
 from ..kernel import Apply, Constant, Holds, IndexValue, Kernel, Load, Result, Stage, Value
-from . import helpers
+from . import spelling
 from .index import NOWHERE, Scope, Term, Text
 from .tiling import Lanes, Tiling, UnsupportedKernel
 
@@ -43,7 +43,7 @@ class Values(Text):
         self.kernel = kernel
         self.tiling = tiling
         self.integer = "tl.int64" if wide else "tl.int32"
-        self.used: set[str] = set()  # helpers called
+        self.used: set[str] = set()  # names of `FUNCTIONS` that are called
         self.results: dict[int, Term] = {}
         self.masks: dict[str, Term] = {}  # coordinate -> where it lies inside its extent
         self.stored: dict[tuple[int, str], tuple[Term, Scope]] = {}
@@ -100,7 +100,7 @@ class Values(Text):
         shape = self.shape(lanes)
         dims = term.dims | needed | {"row"}
         if term.is_literal:
-            return self.name(f"tl.full({shape}, {term.text}, {helpers.register(dtype)})", dims)
+            return self.name(f"tl.full({shape}, {term.text}, {spelling.register(dtype)})", dims)
         if needed <= term.dims or not shape:
             return term
         return self.name(f"tl.broadcast_to({term.text}, {shape})", dims)
@@ -132,7 +132,7 @@ class Values(Text):
             e = self.index(placed, self.inside(_dims(placed)))
             if not e.dims and known(placed) is not None:
                 return self.number(int(e.text), v.dtype)
-            return self.name(f"({e.text}).to({helpers.register(v.dtype)})", e.dims)
+            return self.name(f"({e.text}).to({spelling.register(v.dtype)})", e.dims)
         if isinstance(v, Holds):
             return self._holds(v)
         if isinstance(v, Apply):
@@ -143,23 +143,23 @@ class Values(Text):
 
     def number(self, value: bool | int | float, dtype: DType) -> Term:
         """A constant: a literal where Triton gives it the right type, else a named scalar."""
-        kind = helpers.register(dtype)
+        kind = spelling.register(dtype)
         if kind == "tl.float32":
             value = float(value)
             plain = not np.isfinite(value) or value == 0 or _SMALLEST <= abs(value) <= 3.4e38
             if plain:
-                return Term(helpers.literal(value))
+                return Term(spelling.literal(value))
         elif dtype.is_floating_point:
             value = float(value)
         else:
             value = bool(value) if dtype.kind is Kind.BOOL else int(value)
-        return self.name(f"tl.full((), {helpers.literal(value)}, {kind})", NOWHERE, prefix="c")
+        return self.name(f"tl.full((), {spelling.literal(value)}, {kind})", NOWHERE, prefix="c")
 
     def named(self, term: Term, dtype: DType) -> Term:
         """A literal as a named scalar of the dtype's register type."""
         if not term.is_literal:
             return term
-        text = f"tl.full((), {term.text}, {helpers.register(dtype)})"
+        text = f"tl.full((), {term.text}, {spelling.register(dtype)})"
         return self.name(text, NOWHERE, prefix="c")
 
     def _holds(self, v: Holds) -> Term:
@@ -197,7 +197,7 @@ class Values(Text):
         text = self._access("load", v.buffer, e, where, dims)
         if masks:
             fill = float(v.fill) if use.dtype.is_floating_point else int(v.fill)
-            text += f", mask={self.both(masks).text}, other={helpers.literal(fill)}"
+            text += f", mask={self.both(masks).text}, other={spelling.literal(fill)}"
         return self.name(_from_memory(text + ")", use.dtype), dims, key=f"#{version}", prefix="x")
 
     def _access(self, verb: str, buffer: int, e: Expr, where: Term, dims: frozenset[str]) -> str:
@@ -230,7 +230,7 @@ class Values(Text):
         if masks:
             text += f", mask={self.both(masks).text}, other=0"
         text += ")"
-        if helpers.register(dtype) != self.integer:
+        if spelling.register(dtype) != self.integer:
             text += f".to({self.integer})"
         return self.name(text, dims, prefix="k")
 
@@ -285,9 +285,9 @@ class Values(Text):
         dims = NOWHERE.union(*(each.dims for each in operands))
         template = _BARE_FLOOR.sub("tl.floor(", TABLE[v.function].triton)
         integer = given[-1].kind is Kind.INT
-        if integer and v.function in helpers.INTEGER_FUNCTIONS:
-            template = helpers.INTEGER_FUNCTIONS[v.function]
-            self.used |= {name for name in helpers.HELPERS if template.startswith(name + "(")}
+        if integer and v.function in spelling.INTEGER_FUNCTIONS:
+            template = spelling.INTEGER_FUNCTIONS[v.function]
+            self.used |= {name for name in spelling.FUNCTIONS if template.startswith(name + "(")}
         elif "(" in template or all(each.is_literal for each in operands):
             # Functions take tensors, not Python numbers.
             operands = [self.named(each, dtype) for each, dtype in zip(operands, given)]
@@ -306,16 +306,16 @@ class Values(Text):
             return self.name(f"{term.text} != 0", term.dims)
         if target.is_half:
             return self.rounded(term, target)
-        if helpers.register(source) == helpers.register(target):
+        if spelling.register(source) == spelling.register(target):
             return term
         if source.is_floating_point and target.kind is Kind.INT:
             return self._saturate(term, target)
-        return self.name(f"{term.text}.to({helpers.register(target)})", term.dims)
+        return self.name(f"{term.text}.to({spelling.register(target)})", term.dims)
 
     def rounded(self, term: Term, dtype: DType) -> Term:
         """A float32 value rounded to what a 16-bit float can hold."""
         text = self.named(term, dtypes.float32).text
-        return self.name(f"{text}.to({helpers.element(dtype)}).to(tl.float32)", term.dims)
+        return self.name(f"{text}.to({spelling.element(dtype)}).to(tl.float32)", term.dims)
 
     def _saturate(self, term: Term, target: DType) -> Term:
         limits = np.iinfo(target.numpy)
@@ -328,8 +328,8 @@ class Values(Text):
     def _bitcast(self, term: Term, source: DType, target: DType) -> Term:
         text = self.named(term, source).text
         if source.is_half:
-            text += f".to({helpers.element(source)})"
-        text += f".to({helpers.element(target)}, bitcast=True)"
+            text += f".to({spelling.element(source)})"
+        text += f".to({spelling.element(target)}, bitcast=True)"
         if target.is_half:
             text += ".to(tl.float32)"
         return self.name(text, term.dims)

@@ -1,18 +1,17 @@
-"""The small `@triton.jit` functions that generated text may call, and how reductions are spelt.
+"""How types, numbers and functions are spelt in Triton, and small functions that it lacks.
 
 Extremes keep NaN, as NumPy and PyTorch do. Integer division rounds as the scalar functions of
 `ir.scalar` say and yields 0 on division by 0; floats become integers without overflow and NaN
-becomes 0. Only those that a kernel uses are written into its
-text.
+becomes 0. Of `FUNCTIONS`, only those that a kernel uses are written into its text.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...ir.dtypes import BY_NAME, DType, Kind
+from ...ir.dtypes import BY_NAME, DType
 
-HELPERS = {
+FUNCTIONS = {
     "maximum": """
 def maximum(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
@@ -147,23 +146,6 @@ def element(dtype: DType) -> str:
 def register(dtype: DType) -> str:
     """The Triton type in which values of this dtype are computed."""
     return "tl." + _REGISTERS.get(dtype.name, dtype.name)
-
-
-def identity(combine: str, dtype: DType) -> bool | int | float:
-    """What changes nothing when combined."""
-    if combine in ("add", "or"):
-        return 0
-    if combine == "mul":
-        return 1
-    if combine == "and":
-        return True if dtype.kind is Kind.BOOL else -1
-    largest = combine in ("min", "argmin")
-    if dtype.is_floating_point:
-        return float("inf") if largest else float("-inf")
-    if dtype.kind is Kind.BOOL:
-        return largest
-    limits = np.iinfo(dtype.numpy)
-    return int(limits.max if largest else limits.min)
 
 
 def literal(value: bool | int | float) -> str:
