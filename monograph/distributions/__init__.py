@@ -7,16 +7,7 @@ Size([3])
 """
 
 from . import constraints, kl, transforms
-from .compound import (
-    ExpRelaxedCategorical,
-    Independent,
-    LogitRelaxedBernoulli,
-    LogNormal,
-    MixtureSameFamily,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
-    TransformedDistribution,
-)
+from .compound import Independent, LogNormal, MixtureSameFamily, TransformedDistribution
 from .discrete import (
     Bernoulli,
     Binomial,
@@ -32,6 +23,12 @@ from .gamma import Beta, Chi2, Dirichlet, Exponential, Gamma, StudentT
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Gumbel, HalfNormal, Laplace, Normal, Uniform
 from .multivariate import MultivariateNormal
+from .relaxed import (
+    ExpRelaxedCategorical,
+    LogitRelaxedBernoulli,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+)
 from .transforms import (
     AbsTransform,
     AffineTransform,

@@ -1,4 +1,4 @@
-"""Distributions made of others: independent events, transformed ones, mixtures, relaxed ones."""
+"""Distributions made of others: independent events, transformed ones, mixtures."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import monograph.nn.functional as F
 
 from ..tensor import Tensor
 from . import constraints
-from .discrete import Bernoulli, Categorical, _Categories, clamp_probs
-from .distribution import Distribution, broadcast_all, uniform
+from .discrete import Categorical
+from .distribution import Distribution
 from .location_scale import Normal
 from .transforms import (
     ComposeTransform,
     ExpTransform,
-    SigmoidTransform,
     Transform,
     sum_last,
 )
@@ -253,119 +252,3 @@ class MixtureSameFamily(Distribution):
         each = self._component_distribution.log_prob(padded)
         weight = F.log_softmax(self._mixture_distribution.logits, -1)
         return mg.logsumexp(each + weight, -1)
-
-
-class ExpRelaxedCategorical(_Categories):
-    """The logarithms of a relaxed category."""
-
-    support = constraints.real_vector
-    has_rsample = True
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
-        given = self._take(probs, logits)
-        self.temperature = temperature
-        super().__init__(given.shape[:-1], given.shape[-1:], validate_args)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draw so that gradients reach the parameters."""
-        u = clamp_probs(uniform(self._extended_shape(sample_shape), self._parameter))
-        scores = (self.logits - (-u.log()).log()) / self.temperature
-        return scores - scores.logsumexp(-1, keepdim=True)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
-        size = self._num_events
-        logits, value = mg.broadcast_tensors(self.logits, value)
-        heat = self.temperature if isinstance(self.temperature, Tensor) else mg.tensor(
-            float(self.temperature), dtype=logits.dtype
-        )  # fmt: skip
-        constant = mg.lgamma(mg.tensor(float(size))) + (size - 1) * heat.log()
-        score = logits - value * heat
-        return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + constant
-
-
-class RelaxedOneHotCategorical(TransformedDistribution):
-    """A category as a point near a corner of the simplex, nearer at low temperature."""
-
-    base_dist: ExpRelaxedCategorical
-    support = constraints.simplex
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs
-
-
-class LogitRelaxedBernoulli(Bernoulli):
-    """The logit of a relaxed yes or no."""
-
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
-        self.temperature = temperature
-        super().__init__(probs, logits, validate_args)
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draw."""
-        return Distribution.sample(self, sample_shape)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draw so that gradients reach the parameters."""
-        probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
-        u = clamp_probs(uniform(tuple(probs.shape), probs))
-        noise = u.log() - (-u).log1p()
-        return (noise + probs.log() - (-probs).log1p()) / self.temperature
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
-        logits, value = broadcast_all(self.logits, value)
-        diff = logits - value * self.temperature
-        heat = mg.as_tensor(self.temperature).log()
-        return heat + diff - 2 * diff.exp().log1p()
-
-
-class RelaxedBernoulli(TransformedDistribution):
-    """A number between 0 and 1, near one of them at low temperature."""
-
-    base_dist: LogitRelaxedBernoulli
-    support = constraints.unit_interval
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs
