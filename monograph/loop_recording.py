@@ -18,7 +18,7 @@ from typing import Any
 
 from . import errors, pending, record
 from .autograd.hooks import hooks_of
-from .autograd.vmap import Taken, placeholder, reached
+from .autograd.vmap import Taken, placeholder, reached, record_traced
 from .compiler.recording import Expansion, Recording
 from .ir import build, loop
 from .ir.check import check
@@ -26,9 +26,9 @@ from .ir.dtypes import int64
 from .ir.node import Node
 from .ir.operator import Operator, Parameter, noted
 from .ops.random import Draw
-from .recorder import Record, Recorder, current
+from .recorder import Record, Recorder
 from .storage import Value
-from .tensor import Tensor, from_value
+from .tensor import Tensor
 
 # One turn on lists of tensors: (carried, elements) → (next carries, what is stacked).
 Turn = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
@@ -119,7 +119,7 @@ def record_loop(
         except BaseException:
             _move_generators(recorder, -1)
             raise
-    return _record(traced, inputs)
+    return record_traced(LOOP, traced, inputs)
 
 
 def _trace(
@@ -226,18 +226,3 @@ def _slots(recorder: Recorder, trips: int) -> list[Any]:
             live = Draw(draw.mapping, draw.name + (trips - 1) * steps.pop(draw.mapping))
         slots[n] = Taken(live, slots[n])
     return slots
-
-
-def _record(traced: TracedLoop, inputs: list[Any]) -> list[Tensor]:
-    kinds = [v.meta if isinstance(v, Value) else getattr(v, "kind", type(v)) for v in inputs]
-    signature = record.signature_of(LOOP, (len(inputs), traced), kinds)
-    needs_grad = any([isinstance(v, Value) and v.requires_grad for v in inputs])
-    outputs = record.record_call(current.recorder, signature, inputs, needs_grad)
-    for value, cut in zip(outputs, traced.cut, strict=True):
-        if cut:
-            value.requires_grad, value.tape = False, None
-    made = [from_value(value) for value in outputs]
-    urgent = current.recorder.urgent
-    if urgent is not None:
-        record.flush(urgent)
-    return made

@@ -234,7 +234,7 @@ def _map_whole(func: Callable[..., Any], call: _Call, out_dims: Any, randomness:
         for n, live in recorder.live_slots:
             slots[n] = Taken(live, slots[n])
         del given, result
-    made = _record(traced, [*leaves, *slots])
+    made = record_traced(VMAP, traced, [*leaves, *slots])
     return tree.unflatten(structure, made)
 
 
@@ -323,9 +323,10 @@ def _intern(
     return found
 
 
-def _record(traced: Traced, inputs: list[Any]) -> list[Tensor]:
+def record_traced(operator: Operator, traced: Any, inputs: list[Any]) -> list[Tensor]:
+    """Record a traced function as one entry: a call of an operator that has it as its attribute."""
     kinds = [v.meta if isinstance(v, Value) else getattr(v, "kind", type(v)) for v in inputs]
-    signature = record.signature_of(VMAP, (len(inputs), traced), kinds)
+    signature = record.signature_of(operator, (len(inputs), traced), kinds)
     needs_grad = any([isinstance(v, Value) and v.requires_grad for v in inputs])
     outputs = record.record_call(current.recorder, signature, inputs, needs_grad)
     for value, cut in zip(outputs, traced.cut, strict=True):
@@ -394,5 +395,5 @@ def holds_for_any(condition: Tensor) -> bool:
     leaves = mapping.values + recorder.leaves[len(mapping.values) :]
     traced = _intern(recorder, mapping, (place,), (0,), (False,))
     with record._outside(recorder):
-        (each,) = _record(traced, [*leaves, *recorder.slots])
+        (each,) = record_traced(VMAP, traced, [*leaves, *recorder.slots])
         return holds_for_any(each.any())  # type: ignore[attr-defined]
