@@ -39,10 +39,6 @@ class StructureError(MonographError, TypeError):
     """Trees of tensors that should agree in structure, shapes and dtypes, and do not."""
 
 
-class BackendError(MonographError, RuntimeError):
-    """A backend that is missing, or that cannot do what was asked."""
-
-
 class DeviceError(MonographError, AssertionError):
     """Tensors asked for on a GPU: as in a build of PyTorch without CUDA."""
 

@@ -60,9 +60,6 @@ def register(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     return handle
 
 
-_NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
-
-
 class ValueHooks:
     """Hooks on one result, and the tensor that keeps its gradient."""
 

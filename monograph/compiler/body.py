@@ -8,7 +8,7 @@ memory (`Reference`). `Body` then builds the values bottom up. Neither is recurs
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
@@ -148,8 +148,3 @@ class Body:
 def inlined(node: Node) -> bool:
     """Whether a node is computed where it is used, and never kept in memory by itself."""
     return isinstance(node, (Const, Coordinate, Map, Reindex, Random))
-
-
-def reads_of(nodes: Iterable[Node]) -> set[int]:
-    """ids of nodes that are read as indices."""
-    return {s.id for n in nodes if isinstance(n, Reindex) for s in n.inputs[1:]}

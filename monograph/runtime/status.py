@@ -16,7 +16,6 @@ from typing import Any
 # Words of an owner, as `driver.py` knows them: the number of the launch that failed
 # or 0, its status word and what goes with it, the instruction that set it, the last launch done.
 FAILED, STATUS, DETAIL, INSTRUCTION, DONE = range(5)
-_WORD = 8
 
 
 class Owner:
