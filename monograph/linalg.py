@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .errors import LinAlgError
 from .ops import members
 
-__all__ = ["LinAlgError"]  # and what the operators say belongs here
-
 globals().update(members("linalg"))
+__all__ = ["LinAlgError", *members("linalg")]
 
 if TYPE_CHECKING:
 

@@ -73,22 +73,27 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
+        """The extent of each axis."""
         return Size(self._value().meta.shape)
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._value().meta.dtype
 
     @property
     def ndim(self) -> int:
+        """How many axes there are."""
         return len(self._value().meta.shape)
 
     @property
     def device(self) -> device:
+        """Where it lies, for programs that ask: always `cpu`; see `config.backend`."""
         return CPU
 
     @property
     def layout(self) -> Any:
+        """Always `strided`."""
         return strided
 
     def size(self, dim: int | None = None) -> Any:
@@ -164,10 +169,12 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
+        """Bytes of an element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements."""
         return self.numel() * self.dtype.itemsize
 
     def data_ptr(self) -> int:
@@ -200,6 +207,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether derivatives by it, or by what it was made from, are wanted."""
         return self._value().requires_grad
 
     @requires_grad.setter
@@ -233,10 +241,12 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operator that is differentiated made it."""
         return self._value().tape is None
 
     @property
     def grad(self) -> Tensor | None:
+        """The gradient that backward passes have added up, or None."""
         if self._grad is None and self._value().tape is not None and not self.retains_grad:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
@@ -331,6 +341,7 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
+        """Whether a result keeps its gradient, after `retain_grad()`."""
         from .autograd import hooks
 
         return hooks.retains_grad(self)

@@ -228,6 +228,7 @@ def imag(input: Tensor) -> Tensor:
 
 
 def _hermitian(x: Tensor) -> Tensor:
+    """A matrix transposed and conjugated."""
     if x.ndim not in (0, 2):
         raise errors.OperandError(
             "tensor.H is only supported on matrices (2-D tensors). For batches of matrices, "
@@ -236,11 +237,16 @@ def _hermitian(x: Tensor) -> Tensor:
     return conj(x.transpose(0, 1)) if x.ndim else conj(x)
 
 
+def _hermitian_batch(x: Tensor) -> Tensor:
+    """The last two axes exchanged, and conjugated."""
+    return conj(x.transpose(-2, -1))
+
+
 def _attach() -> None:
     Tensor.real = property(real, lambda x, new: real(x).__setitem__(..., new))  # type: ignore[attr-defined]
     Tensor.imag = property(imag, lambda x, new: imag(x).__setitem__(..., new))  # type: ignore[attr-defined]
     Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
-    Tensor.mH = property(lambda x: conj(x.transpose(-2, -1)))  # type: ignore[attr-defined]
+    Tensor.mH = property(_hermitian_batch)  # type: ignore[attr-defined]
 
 
 _attach()

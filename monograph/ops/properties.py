@@ -55,12 +55,32 @@ def _contains(x: Tensor, element: Any) -> bool:
     return bool((x == element).any().item())
 
 
+def _ndimension(x: Tensor) -> int:
+    """How many axes there are."""
+    return x.ndim
+
+
+def _nelement(x: Tensor) -> int:
+    """How many elements there are."""
+    return x.numel()
+
+
+def _get_device(x: Tensor) -> int:
+    """The number of the GPU that it lies on, for programs that ask: always -1, the CPU."""
+    return -1
+
+
+def _is_pinned(x: Tensor) -> bool:
+    """Whether its memory is pinned for copies to a GPU; it never is."""
+    return False
+
+
 def _attach() -> None:
     facts: dict[str, Any] = {
-        "ndimension": lambda x: x.ndim,
-        "nelement": lambda x: x.numel(),
-        "get_device": lambda x: -1,
-        "is_pinned": lambda x: False,
+        "ndimension": _ndimension,
+        "nelement": _nelement,
+        "get_device": _get_device,
+        "is_pinned": _is_pinned,
         "__contains__": _contains,
     }
     for name, fact in facts.items():

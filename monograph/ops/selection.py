@@ -85,7 +85,12 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
     return math.where(condition, input, other, out=out)
 
 
-Tensor.where = lambda x, condition, other=0.0: math.where(condition, x, other)  # type: ignore
+def _where(x: Tensor, condition: Tensor, other: Any = 0.0) -> Tensor:
+    """Own elements where the condition holds, those of `other` elsewhere."""
+    return math.where(condition, x, other)
+
+
+Tensor.where = _where  # type: ignore[attr-defined]
 
 
 @function(method=True)

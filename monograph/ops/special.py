@@ -394,6 +394,11 @@ def mvlgamma(x: Tensor, p: int) -> Any:
     return total
 
 
+def _polygamma(x: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma, of each element."""
+    return polygamma(n, x)
+
+
 def _attach() -> None:
     """Names that PyTorch has in `special` only, and methods whose arguments are turned round."""
     for name, made in (
@@ -401,9 +406,8 @@ def _attach() -> None:
         ("logsumexp", logsumexp), ("softmax", softmax), ("log_softmax", log_softmax),
     ):  # fmt: skip
         function(made, name=name, to="special")
-    turned = lambda x, n: polygamma(n, x)  # noqa: E731
-    Tensor.polygamma = turned  # type: ignore[attr-defined]
-    Tensor.polygamma_ = in_place(turned, "polygamma")  # type: ignore[attr-defined]
+    Tensor.polygamma = _polygamma  # type: ignore[attr-defined]
+    Tensor.polygamma_ = in_place(_polygamma, "polygamma")  # type: ignore[attr-defined]
 
 
 _attach()

@@ -278,10 +278,12 @@ def adjoint(input: Tensor) -> Tensor:
 
 
 def _transposed(x: Tensor) -> Tensor:
+    """The axes in reverse order."""
     return permute_to(x, tuple(reversed(range(x.ndim))))
 
 
 def _matrices_transposed(x: Tensor) -> Tensor:
+    """The last two axes exchanged."""
     if x.ndim < 2:
         raise errors.OperandError("tensor.mT is only supported on matrices or batches of matrices")
     return transpose(x, -1, -2)
