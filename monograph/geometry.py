@@ -84,6 +84,12 @@ def geometry_of(
     meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]
 ) -> Geometry | None:
     """The geometry of a chain of views over a storage of kind `meta`; None if it is not affine."""
+    if chain:
+        operator, attributes = chain[-1]
+        plain = _PLAIN.get(operator.name)
+        base = None if plain is None else geometry_of(meta, strides, chain[:-1])
+        if base is not None and all([extent.__class__ is int for extent in base.shape]):
+            return plain(base, *attributes)  # type: ignore[misc]
     key = (meta, strides, chain)
     try:
         return _known[key]
@@ -146,6 +152,54 @@ def _affine(node: Reindex, base: Geometry) -> Geometry | None:
             return None
         found[coordinates[atom]] = coefficient  # type: ignore[index]
     return Geometry(node.shape, _with_units(node.shape, found), base.offset + offset, base.dtype)
+
+
+# --- steps by plain numbers, ever new ones: worked out each time, and not remembered ---
+
+
+def _indexed(base: Geometry, places: tuple[Any, ...]) -> Geometry:
+    """That of `x[places]`, for integers, (start, stop, step) triples and None."""
+    shape: list[int] = []
+    strides: list[int] = []
+    offset, k = base.offset, 0
+    for place in places:
+        if place is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        extent, stride = base.shape[k], base.strides[k]
+        k += 1
+        if place.__class__ is tuple:
+            start, stop, step = slice(*place).indices(extent)
+            shape.append(len(range(start, stop, step)))
+            strides.append(stride * step)
+            offset += stride * start
+        elif -extent <= place < extent:
+            offset += stride * (place + extent if place < 0 else place)
+        else:
+            raise IndexError(f"index {place} is out of range for an axis of size {extent}")
+    shape += base.shape[k:]
+    strides += base.strides[k:]
+    if tuple(shape) == base.shape and tuple(strides) == base.strides:
+        return base
+    if 0 in shape:
+        return Geometry(tuple(shape), contiguous(shape), 0, base.dtype)
+    return Geometry(tuple(shape), _with_units(tuple(shape), strides), offset, base.dtype)
+
+
+def _selected(base: Geometry, dim: int, place: int) -> Geometry:
+    return _indexed(base, (*[(None, None, None)] * range(len(base.shape))[dim], place))
+
+
+def _unsqueezed(base: Geometry, dim: int) -> Geometry:
+    return _indexed(base, (*[(None, None, None)] * range(len(base.shape) + 1)[dim], None))
+
+
+_PLAIN: dict[str, Callable[..., Geometry]] = {
+    "index": _indexed,
+    "select": _selected,
+    "unsqueeze": _unsqueezed,
+}
 
 
 # --- parts of complex numbers, which lie side by side ---

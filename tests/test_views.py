@@ -5,6 +5,10 @@ import pytest
 import torch
 
 import monograph as mg
+from monograph import geometry
+from monograph.ops.define import all_operators
+from monograph.storage import meta_of
+from monograph.strides import contiguous
 
 CHAINS = {
     "whole": lambda t: t,
@@ -202,3 +206,29 @@ def test_the_geometry_of_many_views_is_that_of_the_last():
         assert ours.storage_offset() == theirs.storage_offset()
         assert ours.is_contiguous() == theirs.is_contiguous()
         assert ours.tolist() == theirs.tolist()
+
+
+def test_plain_steps_lie_as_their_index_maps_say():
+    kind = meta_of((4, 1, 5, 3), mg.float32)
+    operators = {op.name: op for op in all_operators() if op.view}
+    whole = (None, None, None)
+    for start in (((operators["permute"], ((2, 0, 3, 1),)),), ()):
+        for name, attributes in [
+            ("index", ((1,),)), ("index", ((-1, None, whole),)), ("index", (((1, 3, None), 0),)),
+            ("index", ((whole, whole, (0, None, 2), None, -1),)), ("index", (((2, 2, None),),)),
+            ("index", ((whole, (-1, None, 1)),)), ("select", (-2, 0)), ("select", (0, -1)),
+            ("unsqueeze", (-1,)), ("unsqueeze", (0,)), ("index", ((whole,),)),
+        ]:  # fmt: skip
+            step = (operators[name], attributes)
+            for chain in ((*start, step), (*start, step, (operators["index"], ((None, whole),)))):
+                slow = geometry._work_out(kind, contiguous(kind.shape), chain)
+                assert geometry.geometry_of(kind, None, chain) == slow, chain
+
+
+def test_pieces_at_ever_new_places_are_not_remembered():
+    data = mg.arange(1000.0).reshape(500, 2)
+    mg.synchronize()
+    data[0]
+    before = len(geometry._known)
+    assert [data[n].tolist()[0] for n in range(500)] == [2.0 * n for n in range(500)]
+    assert len(geometry._known) - before < 5
