@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..gathering import gathered
 from ..ir import build
 from ..ir.dtypes import int32, int64
 from ..ir.node import axis, coordinates
@@ -40,7 +41,7 @@ def joined(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = No
     [1, 2, 3]
     """
     listed = _listed(tensors, "cat")
-    made: Tensor = shape.cat(listed, integer(dim if axis is None else axis))
+    made = _beside(listed, integer(dim if axis is None else axis))
     return made if out is None else into(out, made, listed)
 
 
@@ -57,7 +58,12 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     if any(x.shape != listed[0].shape for x in listed):
         shapes = ", ".join(str(list(x.shape)) for x in listed)
         raise errors.OperandError(f"stack expects each tensor to be equal size, got {shapes}")
-    return shape.cat([shape.unsqueeze(x, dim) for x in listed], dim)
+    return _beside([shape.unsqueeze(x, dim) for x in listed], dim)
+
+
+def _beside(listed: list[Tensor], dim: int) -> Tensor:
+    made = gathered(listed, dim)
+    return shape.cat(listed, dim) if made is None else made  # type: ignore[no-any-return]
 
 
 # --- at least so many axes ----------------------------------------------------------------------
