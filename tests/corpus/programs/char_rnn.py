@@ -1,15 +1,22 @@
 """A character-level LSTM that learns a sentence by heart and continues it greedily."""
 
+import argparse
+
 import numpy as np
 import torch
 import torch.nn as nn
 from beginning import beginning
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=10)
+parser.add_argument("--hidden-size", type=int, default=24)
+parser.add_argument("--seq-len", type=int, default=8)
+args = parser.parse_args()
 text = "the quick brown fox jumps over the lazy dog. " * 8
 chars = sorted(set(text))
 char_to_ix = {ch: i for i, ch in enumerate(chars)}
 data = torch.tensor([char_to_ix[ch] for ch in text], dtype=torch.long)
-hidden_size, seq_len, num_layers, op_lr = 24, 8, 1, 0.01
+hidden_size, seq_len, num_layers, op_lr = args.hidden_size, args.seq_len, 1, 0.01
 
 
 class RNN(nn.Module):
@@ -33,7 +40,7 @@ loss_fn = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(rnn.parameters(), lr=op_lr)
 
 hidden_state = None
-for step in range(10):
+for step in range(args.steps):
     pos = (step * seq_len) % (len(data) - seq_len - 1)
     input_seq = data[pos : pos + seq_len].unsqueeze(1)
     target_seq = data[pos + 1 : pos + seq_len + 1].unsqueeze(1)

@@ -1,5 +1,7 @@
 """A convolutional network for digits, in the style of the first example everyone runs."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -26,12 +28,17 @@ class Net(nn.Module):
         return F.log_softmax(self.fc2(x), 1)
 
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--samples", type=int, default=64)
+parser.add_argument("--batch-size", type=int, default=16)
+args = parser.parse_args()
 torch.manual_seed(1)
 start = beginning(
     lambda: {
         "net": Net().state_dict(),
-        "x": torch.randn(64, 1, 28, 28),
-        "y": torch.randint(10, (64,)),
+        "x": torch.randn(args.samples, 1, 28, 28),
+        "y": torch.randint(10, (args.samples,)),
     }
 )
 model = Net()
@@ -40,10 +47,11 @@ print(sum(p.numel() for p in model.parameters() if p.requires_grad), "parameters
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.5, nesterov=True)
 
 running = 0.0
-for epoch in range(2):
+for epoch in range(args.epochs):
     model.train()
-    for i in range(0, 64, 16):
-        data, target = Variable(start["x"][i : i + 16]), Variable(start["y"][i : i + 16])
+    for i in range(0, args.samples, args.batch_size):
+        data = Variable(start["x"][i : i + args.batch_size])
+        target = Variable(start["y"][i : i + args.batch_size])
         optimizer.zero_grad()
         output = model(data)
         loss = F.nll_loss(output, target)

@@ -1,5 +1,6 @@
 """Conditional GAN, least-squares GAN, auxiliary-classifier GAN and InfoGAN on small images."""
 
+import argparse
 import itertools
 
 import torch
@@ -7,7 +8,15 @@ import torch.nn as nn
 from beginning import beginning
 from torch.autograd import Variable
 
-n_classes, latent, code, side, batch, steps = 4, 6, 2, 8, 8, 4
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=4)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--side", type=int, default=8)
+parser.add_argument("--latent", type=int, default=6)
+parser.add_argument("--channels", type=int, default=16)
+opt = parser.parse_args()
+n_classes, code, side, batch, steps = 4, 2, opt.side, opt.batch, opt.steps
+latent, channels, batches = opt.latent, opt.channels, min(opt.steps, 8)
 FloatTensor, LongTensor = torch.FloatTensor, torch.LongTensor
 
 
@@ -16,21 +25,21 @@ class Generator(nn.Module):
         super(Generator, self).__init__()
         self.label_emb = nn.Embedding(n_classes, n_classes)
         self.init_size = side // 2
-        self.l1 = nn.Sequential(nn.Linear(latent + n_classes + extra, 16 * self.init_size**2))
+        self.l1 = nn.Sequential(nn.Linear(latent + n_classes + extra, channels * self.init_size**2))
         self.conv_blocks = nn.Sequential(
-            nn.BatchNorm2d(16),
+            nn.BatchNorm2d(channels),
             nn.Upsample(scale_factor=2),
-            nn.Conv2d(16, 16, 3, stride=1, padding=1),
-            nn.BatchNorm2d(16, 0.8),
+            nn.Conv2d(channels, channels, 3, stride=1, padding=1),
+            nn.BatchNorm2d(channels, 0.8),
             nn.LeakyReLU(0.2, inplace=True),
-            nn.Conv2d(16, 1, 3, stride=1, padding=1),
+            nn.Conv2d(channels, 1, 3, stride=1, padding=1),
             nn.Tanh(),
         )
 
     def forward(self, noise, labels, *codes):
         gen_input = torch.cat((self.label_emb(labels), noise, *codes), -1)
         out = self.l1(gen_input)
-        out = out.view(out.shape[0], 16, self.init_size, self.init_size)
+        out = out.view(out.shape[0], channels, self.init_size, self.init_size)
         return self.conv_blocks(out)
 
 
@@ -39,11 +48,13 @@ class Discriminator(nn.Module):
         super(Discriminator, self).__init__()
         self.conv_blocks = nn.Sequential(
             nn.Conv2d(1, 8, 3, 2, 1), nn.LeakyReLU(0.2, inplace=True), nn.Dropout2d(0.0),
-            nn.Conv2d(8, 16, 3, 2, 1), nn.LeakyReLU(0.2, inplace=True), nn.BatchNorm2d(16, 0.8),
+            nn.Conv2d(8, channels, 3, 2, 1), nn.LeakyReLU(0.2, inplace=True),
+            nn.BatchNorm2d(channels, 0.8),
         )  # fmt: skip
-        self.adv_layer = nn.Linear(16 * 2**2, 1)
-        self.aux_layer = nn.Sequential(nn.Linear(16 * 2**2, n_classes), nn.Softmax(dim=-1))
-        self.latent_layer = nn.Sequential(nn.Linear(16 * 2**2, code))
+        ds_size = channels * (side // 4) ** 2
+        self.adv_layer = nn.Linear(ds_size, 1)
+        self.aux_layer = nn.Sequential(nn.Linear(ds_size, n_classes), nn.Softmax(dim=-1))
+        self.latent_layer = nn.Sequential(nn.Linear(ds_size, code))
 
     def forward(self, img):
         out = self.conv_blocks(img)
@@ -55,11 +66,11 @@ def make():
     return {
         "G": Generator(code).state_dict(),
         "D": Discriminator().state_dict(),
-        "imgs": torch.rand(steps, batch, 1, side, side) * 2 - 1,
-        "labels": torch.randint(0, n_classes, (steps, batch)),
-        "z": torch.randn(steps, batch, latent),
-        "wanted": torch.randint(0, n_classes, (steps, batch)),
-        "code": torch.rand(steps, batch, code) * 2 - 1,
+        "imgs": torch.rand(batches, batch, 1, side, side) * 2 - 1,
+        "labels": torch.randint(0, n_classes, (batches, batch)),
+        "z": torch.randn(batches, batch, latent),
+        "wanted": torch.randint(0, n_classes, (batches, batch)),
+        "code": torch.rand(batches, batch, code) * 2 - 1,
     }
 
 
@@ -76,11 +87,12 @@ for kind in ("lsgan", "acgan", "infogan"):
         itertools.chain(G.parameters(), D.parameters()), lr=0.002, betas=(0.5, 0.999)
     )
     for i in range(steps):
+        n = i % batches
         valid = Variable(FloatTensor(batch, 1).fill_(1.0), requires_grad=False)
         fake = Variable(FloatTensor(batch, 1).fill_(0.0), requires_grad=False)
-        real_imgs = Variable(start["imgs"][i].type(FloatTensor))
-        labels = Variable(start["labels"][i].type(LongTensor))
-        z, gen_labels, codes = start["z"][i], start["wanted"][i], start["code"][i]
+        real_imgs = Variable(start["imgs"][n].type(FloatTensor))
+        labels = Variable(start["labels"][n].type(LongTensor))
+        z, gen_labels, codes = start["z"][n], start["wanted"][n], start["code"][n]
 
         optimizer_G.zero_grad()
         gen_imgs = G(z, gen_labels, codes)

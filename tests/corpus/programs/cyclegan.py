@@ -1,5 +1,6 @@
 """CycleGAN: two generators and two discriminators, instance norm, a replay buffer."""
 
+import argparse
 import itertools
 import random
 
@@ -8,7 +9,14 @@ import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 
-steps, batch, side = 3, 2, 12
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--batch", type=int, default=2)
+parser.add_argument("--side", type=int, default=12)
+parser.add_argument("--width", type=int, default=8)
+opt = parser.parse_args()
+steps, batch, side, width = opt.steps, opt.batch, opt.side, opt.width
+batches = min(steps, 8)
 random.seed(0)
 
 
@@ -28,21 +36,23 @@ class ResidualBlock(nn.Module):
 
 def generator():
     return nn.Sequential(
-        nn.ReflectionPad2d(3), nn.Conv2d(3, 8, 7), nn.InstanceNorm2d(8), nn.ReLU(inplace=True),
-        nn.Conv2d(8, 16, 3, stride=2, padding=1), nn.InstanceNorm2d(16), nn.ReLU(inplace=True),
-        ResidualBlock(16),
-        nn.Upsample(scale_factor=2), nn.Conv2d(16, 8, 3, stride=1, padding=1),
-        nn.InstanceNorm2d(8), nn.ReLU(inplace=True),
-        nn.ReflectionPad2d(3), nn.Conv2d(8, 3, 7), nn.Tanh(),
+        nn.ReflectionPad2d(3), nn.Conv2d(3, width, 7),
+        nn.InstanceNorm2d(width), nn.ReLU(inplace=True),
+        nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
+        nn.InstanceNorm2d(2 * width), nn.ReLU(inplace=True),
+        ResidualBlock(2 * width),
+        nn.Upsample(scale_factor=2), nn.Conv2d(2 * width, width, 3, stride=1, padding=1),
+        nn.InstanceNorm2d(width), nn.ReLU(inplace=True),
+        nn.ReflectionPad2d(3), nn.Conv2d(width, 3, 7), nn.Tanh(),
     )  # fmt: skip
 
 
 def discriminator():
     return nn.Sequential(
-        nn.Conv2d(3, 8, 4, stride=2, padding=1), nn.LeakyReLU(0.2, inplace=True),
-        nn.Conv2d(8, 16, 4, stride=2, padding=1), nn.InstanceNorm2d(16),
+        nn.Conv2d(3, width, 4, stride=2, padding=1), nn.LeakyReLU(0.2, inplace=True),
+        nn.Conv2d(width, 2 * width, 4, stride=2, padding=1), nn.InstanceNorm2d(2 * width),
         nn.LeakyReLU(0.2, inplace=True), nn.ZeroPad2d((1, 0, 1, 0)),
-        nn.Conv2d(16, 1, 4, padding=1),
+        nn.Conv2d(2 * width, 1, 4, padding=1),
     )  # fmt: skip
 
 
@@ -68,7 +78,7 @@ class ReplayBuffer:
 
 def make():
     nets = [generator(), generator(), discriminator(), discriminator()]
-    images = torch.rand(2, steps, batch, 3, side, side) * 2 - 1
+    images = torch.rand(2, batches, batch, 3, side, side) * 2 - 1
     return {"nets": [net.state_dict() for net in nets], "images": images}
 
 
@@ -82,10 +92,12 @@ optimizer_G = torch.optim.Adam(
 )
 optimizer_D_A = torch.optim.Adam(D_A.parameters(), lr=0.0002, betas=(0.5, 0.999))
 optimizer_D_B = torch.optim.Adam(D_B.parameters(), lr=0.0002, betas=(0.5, 0.999))
-scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer_G, lr_lambda=lambda e: 1.0 - 0.1 * e)
+scheduler = torch.optim.lr_scheduler.LambdaLR(
+    optimizer_G, lr_lambda=lambda e: 1.0 - 0.3 * e / steps
+)
 fake_A_buffer, fake_B_buffer = ReplayBuffer(), ReplayBuffer()
 for step in range(steps):
-    real_A, real_B = start["images"][0, step], start["images"][1, step]
+    real_A, real_B = start["images"][0, step % batches], start["images"][1, step % batches]
     optimizer_G.zero_grad()
     loss_identity = (
         criterion_identity(G_BA(real_A), real_A) + criterion_identity(G_AB(real_B), real_B)

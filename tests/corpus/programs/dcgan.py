@@ -1,10 +1,20 @@
 """DCGAN: a generator of transposed convolutions against a convolutional discriminator."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 from beginning import beginning
 
-nz, ngf, ndf, nc, steps, batch = 16, 8, 8, 3, 6, 8
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=6)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--nz", type=int, default=16)
+parser.add_argument("--ngf", type=int, default=8)
+parser.add_argument("--ndf", type=int, default=8)
+opt = parser.parse_args()
+nz, ngf, ndf, nc, steps, batch = opt.nz, opt.ngf, opt.ndf, 3, opt.steps, opt.batch
+batches = min(steps, 8)
 
 
 def weights_init(m):
@@ -26,7 +36,10 @@ class Generator(nn.Module):
             nn.ConvTranspose2d(ngf * 4, ngf * 2, 4, 2, 1, bias=False),
             nn.BatchNorm2d(ngf * 2),
             nn.ReLU(True),
-            nn.ConvTranspose2d(ngf * 2, nc, 4, 2, 1, bias=False),
+            nn.ConvTranspose2d(ngf * 2, ngf, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(ngf),
+            nn.ReLU(True),
+            nn.ConvTranspose2d(ngf, nc, 4, 2, 1, bias=False),
             nn.Tanh(),
         )
 
@@ -43,7 +56,10 @@ class Discriminator(nn.Module):
             nn.Conv2d(ndf, ndf * 2, 4, 2, 1, bias=False),
             nn.BatchNorm2d(ndf * 2),
             nn.LeakyReLU(0.2, inplace=True),
-            nn.Conv2d(ndf * 2, 1, 4, 1, 0, bias=False),
+            nn.Conv2d(ndf * 2, ndf * 4, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(ndf * 4),
+            nn.LeakyReLU(0.2, inplace=True),
+            nn.Conv2d(ndf * 4, 1, 4, 1, 0, bias=False),
             nn.Sigmoid(),
         )
 
@@ -58,8 +74,8 @@ def make():
     return {
         "G": netG.state_dict(),
         "D": netD.state_dict(),
-        "real": torch.rand(steps, batch, nc, 16, 16) * 2 - 1,
-        "noise": torch.randn(steps, batch, nz, 1, 1),
+        "real": torch.rand(batches, batch, nc, 32, 32) * 2 - 1,
+        "noise": torch.randn(batches, batch, nz, 1, 1),
     }
 
 
@@ -74,14 +90,14 @@ optimizerG = torch.optim.Adam(netG.parameters(), lr=0.0002, betas=(0.5, 0.999))
 
 for i in range(steps):
     netD.zero_grad()
-    real_cpu = start["real"][i]
+    real_cpu = start["real"][i % batches]
     label = torch.full((batch,), real_label, dtype=real_cpu.dtype)
     output = netD(real_cpu)
     errD_real = criterion(output, label)
     errD_real.backward()
     D_x = output.mean().item()
 
-    fake = netG(start["noise"][i])
+    fake = netG(start["noise"][i % batches])
     label.fill_(fake_label)
     output = netD(fake.detach())
     errD_fake = criterion(output, label)

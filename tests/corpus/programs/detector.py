@@ -1,22 +1,31 @@
 """A single-shot detector: anchors, a focal loss, smooth L1 boxes, non-maximum suppression."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 
-steps, batch, grid, anchors, classes = 4, 2, 4, 2, 3
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=4)
+parser.add_argument("--batch", type=int, default=2)
+parser.add_argument("--image-size", type=int, default=16)
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
+steps, batch, side, width = args.steps, args.batch, args.image_size, args.width
+grid, anchors, classes, batches = side // 4, 2, 3, min(steps, 8)
 
 
 class Detector(nn.Module):
     def __init__(self):
         super().__init__()
         self.backbone = nn.Sequential(
-            nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.SiLU(inplace=True),
-            nn.Conv2d(8, 16, 3, 2, 1), nn.GroupNorm(4, 16), nn.Hardswish(),
+            nn.Conv2d(3, width, 3, 2, 1), nn.BatchNorm2d(width), nn.SiLU(inplace=True),
+            nn.Conv2d(width, 2 * width, 3, 2, 1), nn.GroupNorm(4, 2 * width), nn.Hardswish(),
         )  # fmt: skip
-        self.classify = nn.Conv2d(16, anchors * classes, 3, padding=1)
-        self.regress = nn.Conv2d(16, anchors * 4, 3, padding=1)
+        self.classify = nn.Conv2d(2 * width, anchors * classes, 3, padding=1)
+        self.regress = nn.Conv2d(2 * width, anchors * 4, 3, padding=1)
 
     def forward(self, x):
         features = self.backbone(x)
@@ -28,7 +37,7 @@ class Detector(nn.Module):
 
 def make_anchors():
     ys, xs = torch.meshgrid(torch.arange(grid), torch.arange(grid), indexing="ij")
-    centres = torch.stack([xs, ys], -1).float().add(0.5).mul(16 / grid).reshape(-1, 1, 2)
+    centres = torch.stack([xs, ys], -1).float().add(0.5).mul(side / grid).reshape(-1, 1, 2)
     sizes = torch.tensor([[4.0, 4.0], [8.0, 6.0]])
     corners = torch.cat([centres - sizes / 2, centres + sizes / 2], -1)
     return corners.reshape(-1, 4)
@@ -62,10 +71,10 @@ def nms(boxes, scores, threshold=0.5):
 
 
 def make():
-    low = torch.rand(steps, batch, 2, 2) * 8
-    boxes = torch.cat([low, low + 3 + torch.rand(steps, batch, 2, 2) * 5], -1)
-    labels = torch.randint(0, classes, (steps, batch, 2))
-    images = torch.rand(steps, batch, 3, 16, 16)
+    low = torch.rand(batches, batch, 2, 2) * (side - 8)
+    boxes = torch.cat([low, low + 3 + torch.rand(batches, batch, 2, 2) * 5], -1)
+    labels = torch.randint(0, classes, (batches, batch, 2))
+    images = torch.rand(batches, batch, 3, side, side)
     return {"net": Detector().state_dict(), "x": images, "boxes": boxes, "labels": labels}
 
 
@@ -81,10 +90,11 @@ optimizer = torch.optim.SGD(
 )  # fmt: skip
 anchor = make_anchors()
 for step in range(steps):
-    scores, deltas = model(start["x"][step])
+    number = step % batches
+    scores, deltas = model(start["x"][number])
     cls_loss = box_loss = 0.0
     for n in range(batch):
-        gt, labels = start["boxes"][step, n], start["labels"][step, n]
+        gt, labels = start["boxes"][number, n], start["labels"][number, n]
         overlap, match = iou(anchor, gt).max(dim=1)
         positive = overlap > 0.35
         target = torch.zeros(len(anchor), classes)

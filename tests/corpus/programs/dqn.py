@@ -1,5 +1,6 @@
 """DQN with a replay buffer and a target network, on a small corridor."""
 
+import argparse
 import random
 from collections import deque, namedtuple
 
@@ -8,6 +9,11 @@ import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--episodes", type=int, default=8)
+parser.add_argument("--batch-size", type=int, default=16)
+parser.add_argument("--hidden", type=int, default=32)
+args = parser.parse_args()
 Transition = namedtuple("Transition", ("state", "action", "next_state", "reward"))
 
 
@@ -28,9 +34,9 @@ class ReplayMemory(object):
 class DQN(nn.Module):
     def __init__(self, n_observations, n_actions):
         super().__init__()
-        self.layer1 = nn.Linear(n_observations, 32)
-        self.layer2 = nn.Linear(32, 32)
-        self.layer3 = nn.Linear(32, n_actions)
+        self.layer1 = nn.Linear(n_observations, args.hidden)
+        self.layer2 = nn.Linear(args.hidden, args.hidden)
+        self.layer3 = nn.Linear(args.hidden, n_actions)
 
     def forward(self, x):
         x = F.relu(self.layer1(x))
@@ -55,7 +61,7 @@ class Corridor:
         return self.state(), float(self.place == 4) - 0.01, done
 
 
-BATCH_SIZE, GAMMA, TAU = 16, 0.9, 0.05
+BATCH_SIZE, GAMMA, TAU = args.batch_size, 0.9, 0.05
 start = beginning(lambda: DQN(6, 2).state_dict())
 policy_net, target_net = DQN(6, 2), DQN(6, 2)
 policy_net.load_state_dict(start)
@@ -97,7 +103,7 @@ def optimize_model():
 
 
 steps = 0
-for episode in range(8):
+for episode in range(args.episodes):
     state = torch.tensor(env.reset(), dtype=torch.float32).unsqueeze(0)
     done = False
     while not done:

@@ -1,5 +1,6 @@
 """A small GPT: causal attention, AdamW with two groups, warmup, checkpoint, resume, sampling."""
 
+import argparse
 import inspect
 import math
 import os
@@ -11,14 +12,23 @@ import torch.nn as nn
 from beginning import beginning
 from torch.nn import functional as F
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=5)
+parser.add_argument("--batch-size", type=int, default=4)
+parser.add_argument("--block-size", type=int, default=16)
+parser.add_argument("--n-layer", type=int, default=2)
+parser.add_argument("--n-head", type=int, default=2)
+parser.add_argument("--n-embd", type=int, default=32)
+args = parser.parse_args()
+
 
 @dataclass
 class GPTConfig:
-    block_size: int = 16
+    block_size: int = args.block_size
     vocab_size: int = 32
-    n_layer: int = 2
-    n_head: int = 2
-    n_embd: int = 32
+    n_layer: int = args.n_layer
+    n_head: int = args.n_head
+    n_embd: int = args.n_embd
     dropout: float = 0.0
     bias: bool = True
 
@@ -147,7 +157,8 @@ class GPT(nn.Module):
     @torch.no_grad()
     def generate(self, idx, max_new_tokens, temperature=1.0, top_k=None):
         for _ in range(max_new_tokens):
-            idx_cond = idx if idx.size(1) <= self.config.block_size else idx[:, -16:]
+            block_size = self.config.block_size
+            idx_cond = idx if idx.size(1) <= block_size else idx[:, -block_size:]
             logits, _ = self(idx_cond)
             logits = logits[:, -1, :] / temperature
             if top_k is not None:
@@ -159,7 +170,7 @@ class GPT(nn.Module):
         return idx
 
 
-def get_lr(it, warmup=2, decay=10, top=1e-2, low=1e-3):
+def get_lr(it, warmup=2, decay=2 * args.steps, top=1e-2, low=1e-3):
     if it < warmup:
         return top * (it + 1) / (warmup + 1)
     ratio = (it - warmup) / (decay - warmup)
@@ -167,7 +178,9 @@ def get_lr(it, warmup=2, decay=10, top=1e-2, low=1e-3):
 
 
 config = GPTConfig()
-start = beginning(lambda: {"model": GPT(config).state_dict(), "data": torch.randint(0, 32, (400,))})
+start = beginning(
+    lambda: {"model": GPT(config).state_dict(), "data": torch.randint(0, 32, (1000,))}
+)
 model = GPT(config)
 model.load_state_dict(start["model"])
 optimizer = model.configure_optimizers(0.1, 1e-2, (0.9, 0.95))
@@ -175,9 +188,9 @@ print("number of parameters: %d" % model.get_num_params())
 
 
 def get_batch(step):
-    ix = [(step * 37 + 53 * k) % 380 for k in range(4)]
-    x = torch.stack([start["data"][i : i + 16] for i in ix])
-    y = torch.stack([start["data"][i + 1 : i + 17] for i in ix])
+    ix = [(step * 37 + 53 * k) % (999 - args.block_size) for k in range(args.batch_size)]
+    x = torch.stack([start["data"][i : i + args.block_size] for i in ix])
+    y = torch.stack([start["data"][i + 1 : i + args.block_size + 1] for i in ix])
     return x, y
 
 
@@ -195,10 +208,10 @@ def train(model, optimizer, first, last):
         print(f"loss iter {it}: {loss.item():.6f}, norm {norm.item():.5f}, lr {lr:.5f}")
 
 
-train(model, optimizer, 0, 5)
+train(model, optimizer, 0, args.steps)
 with tempfile.TemporaryDirectory() as folder:
     checkpoint = {
-        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "iter_num": 5,
+        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "iter_num": args.steps,
         "model_args": vars(config),
     }  # fmt: skip
     torch.save(checkpoint, os.path.join(folder, "ckpt.pt"))
@@ -207,7 +220,7 @@ resumed = GPT(GPTConfig(**checkpoint["model_args"]))
 resumed.load_state_dict(checkpoint["model"])
 optimizer = resumed.configure_optimizers(0.1, 1e-2, (0.9, 0.95))
 optimizer.load_state_dict(checkpoint["optimizer"])
-train(resumed, optimizer, checkpoint["iter_num"], 10)
+train(resumed, optimizer, checkpoint["iter_num"], 2 * args.steps)
 resumed.eval()
 made = resumed.generate(start["data"][None, :4], 8, temperature=0.8, top_k=1)
 print("generated:", made[0].tolist())

@@ -1,5 +1,6 @@
 """A graph convolution by gather and scatter, and one by a dense adjacency matrix."""
 
+import argparse
 import math
 
 import torch
@@ -8,7 +9,14 @@ import torch.nn.functional as F
 from beginning import beginning
 from torch.nn.parameter import Parameter
 
-nodes, edges, features, classes = 24, 60, 10, 3
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=5)
+parser.add_argument("--nodes", type=int, default=24)
+parser.add_argument("--edges", type=int, default=60)
+parser.add_argument("--features", type=int, default=10)
+parser.add_argument("--hidden", type=int, default=16)
+args = parser.parse_args()
+nodes, edges, features, hidden, classes = args.nodes, args.edges, args.features, args.hidden, 3
 
 
 class GraphConvolution(nn.Module):
@@ -36,8 +44,8 @@ class GraphConvolution(nn.Module):
 class GCN(nn.Module):
     def __init__(self):
         super(GCN, self).__init__()
-        self.gc1 = GraphConvolution(features, 16)
-        self.gc2 = GraphConvolution(16, classes)
+        self.gc1 = GraphConvolution(features, hidden)
+        self.gc2 = GraphConvolution(hidden, classes)
 
     def forward(self, x, adj):
         x = F.relu(self.gc1(x, adj))
@@ -57,12 +65,12 @@ dense = torch.zeros(nodes, nodes).index_put_(
     (target, source), torch.ones(len(source)), accumulate=True
 )
 dense = dense / dense.sum(1, keepdim=True)
-idx_train, idx_val = torch.arange(16), torch.LongTensor(range(16, nodes))
+idx_train, idx_val = torch.arange(2 * nodes // 3), torch.LongTensor(range(2 * nodes // 3, nodes))
 for name, adj in (("scatter", (source, target)), ("dense", dense)):
     model = GCN()
     model.load_state_dict(start["net"])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-    for epoch in range(5):
+    for epoch in range(args.epochs):
         model.train()
         optimizer.zero_grad()
         output = model(start["x"], adj)

@@ -1,11 +1,20 @@
 """Small ResNet, VGG, MobileNet, DenseNet and ShuffleNet, each trained for a few steps."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 
-steps, batch, classes = 3, 4, 5
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--batch", type=int, default=4)
+parser.add_argument("--image-size", type=int, default=12)
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
+steps, batch, side, w, classes = args.steps, args.batch, args.image_size, args.width, 5
+batches = min(steps, 8)
 
 
 class BasicBlock(nn.Module):
@@ -97,24 +106,25 @@ def vgg(cfg):
 
 MODELS = {
     "resnet": lambda: nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), BasicBlock(8, 8), BasicBlock(8, 16, 2), *head(16)
+        nn.Conv2d(3, w, 3, padding=1), BasicBlock(w, w), BasicBlock(w, 2 * w, 2), *head(2 * w)
     ),
-    "vgg": lambda: vgg([8, "M", 16, 16, "M"]),
+    "vgg": lambda: vgg([w, "M", 2 * w, 2 * w, "M"]),
     "mobilenet": lambda: nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), MobileBlock(8, 8, 2, 1), MobileBlock(8, 12, 3, 2), *head(12)
+        nn.Conv2d(3, w, 3, padding=1), MobileBlock(w, w, 2, 1), MobileBlock(w, 12, 3, 2), *head(12)
     ),
     "densenet": lambda: nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), DenseBlock(8, 4), DenseBlock(12, 4), nn.AvgPool2d(2),
-        *head(16),
+        nn.Conv2d(3, w, 3, padding=1), DenseBlock(w, w // 2), DenseBlock(w + w // 2, w // 2),
+        nn.AvgPool2d(2), *head(2 * w),
     ),
     "shufflenet": lambda: nn.Sequential(
-        nn.Conv2d(3, 8, 3, 2, 1), ShuffleBlock(8), ShuffleBlock(8), *head(8)
+        nn.Conv2d(3, w, 3, 2, 1), ShuffleBlock(w), ShuffleBlock(w), *head(w)
     ),
 }  # fmt: skip
 start = beginning(
     lambda: {
         "nets": {name: make().state_dict() for name, make in MODELS.items()},
-        "x": torch.randn(steps, batch, 3, 12, 12), "y": torch.randint(0, classes, (steps, batch)),
+        "x": torch.randn(batches, batch, 3, side, side),
+        "y": torch.randint(0, classes, (batches, batch)),
     }
 )  # fmt: skip
 for name, make in MODELS.items():
@@ -125,7 +135,8 @@ for name, make in MODELS.items():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 2], gamma=0.1)
     model.train()
-    for x, y in zip(start["x"], start["y"]):
+    for i in range(steps):
+        x, y = start["x"][i % batches], start["y"][i % batches]
         optimizer.zero_grad()
         outputs = model(x)
         loss = criterion(outputs, y)

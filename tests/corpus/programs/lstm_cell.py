@@ -1,24 +1,34 @@
 """Sine waves predicted by two LSTM cells, trained with LBFGS on doubles."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.optim as optim
 from beginning import beginning
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--sequences", type=int, default=6)
+parser.add_argument("--length", type=int, default=7)
+parser.add_argument("--hidden", type=int, default=12)
+args = parser.parse_args()
+hidden = args.hidden
+
 
 class Sequence(nn.Module):
     def __init__(self):
         super(Sequence, self).__init__()
-        self.lstm1 = nn.LSTMCell(1, 12)
-        self.lstm2 = nn.LSTMCell(12, 12)
-        self.linear = nn.Linear(12, 1)
+        self.lstm1 = nn.LSTMCell(1, hidden)
+        self.lstm2 = nn.LSTMCell(hidden, hidden)
+        self.linear = nn.Linear(hidden, 1)
 
     def forward(self, input, future=0):
         outputs = []
-        h_t = torch.zeros(input.size(0), 12, dtype=torch.double)
-        c_t = torch.zeros(input.size(0), 12, dtype=torch.double)
-        h_t2 = torch.zeros(input.size(0), 12, dtype=torch.double)
-        c_t2 = torch.zeros(input.size(0), 12, dtype=torch.double)
+        h_t = torch.zeros(input.size(0), hidden, dtype=torch.double)
+        c_t = torch.zeros(input.size(0), hidden, dtype=torch.double)
+        h_t2 = torch.zeros(input.size(0), hidden, dtype=torch.double)
+        c_t2 = torch.zeros(input.size(0), hidden, dtype=torch.double)
         for input_t in input.split(1, dim=1):
             h_t, c_t = self.lstm1(input_t, (h_t, c_t))
             h_t2, c_t2 = self.lstm2(h_t, (h_t2, c_t2))
@@ -36,8 +46,8 @@ start = beginning(
     lambda: {
         "seq": Sequence().double().state_dict(),
         "data": torch.sin(
-            torch.arange(7, dtype=torch.double)[None] / 2
-            + torch.randint(0, 10, (6, 1)).to(torch.double)
+            torch.arange(args.length, dtype=torch.double)[None] / 2
+            + torch.randint(0, 10, (args.sequences, 1)).to(torch.double)
         ),
     }
 )
@@ -49,7 +59,7 @@ seq.double()
 seq.load_state_dict(start["seq"])
 criterion = nn.MSELoss()
 optimizer = optim.LBFGS(seq.parameters(), lr=0.5, max_iter=4)
-for i in range(3):
+for i in range(args.steps):
 
     def closure():
         optimizer.zero_grad()

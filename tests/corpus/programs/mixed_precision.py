@@ -1,19 +1,29 @@
 """Mixed precision on the CPU: autocast to bfloat16 and a GradScaler, with clipping between."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 from beginning import beginning
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--image-size", type=int, default=12)
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
+width, side = args.width, args.image_size
 
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
-            nn.Conv2d(8, 8, 3, padding=1, stride=2), nn.GroupNorm(2, 8), nn.GELU(),
+            nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1, stride=2), nn.GroupNorm(2, width), nn.GELU(),
         )  # fmt: skip
-        self.norm = nn.LayerNorm(8)
-        self.head = nn.Linear(8, 5)
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 5)
 
     def forward(self, x):
         x = self.features(x).mean((2, 3))
@@ -23,8 +33,8 @@ class Net(nn.Module):
 start = beginning(
     lambda: {
         "net": Net().state_dict(),
-        "x": torch.randn(6, 8, 3, 12, 12),
-        "y": torch.randint(0, 5, (6, 8)),
+        "x": torch.randn(6, args.batch, 3, side, side),
+        "y": torch.randint(0, 5, (6, args.batch)),
     }
 )
 model = Net()
@@ -32,7 +42,7 @@ model.load_state_dict(start["net"])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
 loss_fn = nn.CrossEntropyLoss()
-for epoch in range(2):
+for epoch in range(args.epochs):
     for x, y in zip(start["x"], start["y"]):
         optimizer.zero_grad()
         with torch.autocast(device_type="cpu", dtype=torch.bfloat16):

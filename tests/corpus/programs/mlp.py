@@ -58,20 +58,25 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--lr", type=float, default=0.5)
     parser.add_argument("--log-interval", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=96)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--hidden", type=int, default=64)
     args = parser.parse_args()
     use_cuda = torch.cuda.is_available()
     device = torch.device("cuda" if use_cuda else "cpu")
     start = beginning(
         lambda: {
-            "net": Net().state_dict(),
-            "x": torch.rand(96, 1, 28, 28),
-            "y": torch.randint(0, 10, (96,)),
+            "net": Net(args.hidden).state_dict(),
+            "x": torch.rand(args.samples, 1, 28, 28),
+            "y": torch.randint(0, 10, (args.samples,)),
         }
     )
-    model = Net().to(device)
+    model = Net(args.hidden).to(device)
     model.load_state_dict(start["net"])
     data = TensorDataset(start["x"], start["y"])
-    loader = DataLoader(data, batch_size=32, shuffle=False, num_workers=1, pin_memory=use_cuda)
+    loader = DataLoader(
+        data, batch_size=args.batch_size, shuffle=False, num_workers=1, pin_memory=use_cuda
+    )
     optimizer = optim.Adadelta(model.parameters(), lr=args.lr)
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
     best = 0

@@ -1,18 +1,26 @@
 """REINFORCE and actor-critic on a small control problem; actions come from a file of draws."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 from torch.distributions import Categorical
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--episodes", type=int, default=5)
+parser.add_argument("--length", type=int, default=8)
+parser.add_argument("--hidden", type=int, default=24)
+args = parser.parse_args()
+
 
 class Policy(nn.Module):
     def __init__(self):
         super(Policy, self).__init__()
-        self.affine1 = nn.Linear(3, 24)
-        self.action_head = nn.Linear(24, 2)
-        self.value_head = nn.Linear(24, 1)
+        self.affine1 = nn.Linear(3, args.hidden)
+        self.action_head = nn.Linear(args.hidden, 2)
+        self.value_head = nn.Linear(args.hidden, 1)
         self.saved_actions, self.rewards = [], []
 
     def forward(self, x):
@@ -31,18 +39,20 @@ class Pole:
         self.v += (0.1 if action == 1 else -0.1) + 0.05 * self.x
         self.x += self.v * 0.5
         self.t += 1
-        done = abs(self.x) > 1 or self.t >= 8
-        return [self.x, self.v, self.t / 8], 1.0 - abs(self.x), done
+        done = abs(self.x) > 1 or self.t >= args.length
+        return [self.x, self.v, self.t / args.length], 1.0 - abs(self.x), done
 
 
-start = beginning(lambda: {"net": Policy().state_dict(), "u": torch.rand(2, 5, 8)})
+start = beginning(
+    lambda: {"net": Policy().state_dict(), "u": torch.rand(2, args.episodes, args.length)}
+)
 eps, gamma = torch.finfo(torch.float32).eps, 0.99
 for number, kind in enumerate(("reinforce", "actor-critic")):
     policy = Policy()
     policy.load_state_dict(start["net"])
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
     env, running_reward = Pole(), 5.0
-    for episode in range(5):
+    for episode in range(args.episodes):
         state, ep_reward, done, t = env.reset(), 0.0, False, 0
         while not done:
             probs, state_value = policy(torch.tensor(state, dtype=torch.float))

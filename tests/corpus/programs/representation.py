@@ -1,5 +1,6 @@
 """Distillation, a Siamese network with a contrastive loss, SimCLR's NT-Xent, and EMA with SWA."""
 
+import argparse
 import copy
 
 import torch
@@ -8,20 +9,28 @@ import torch.nn.functional as F
 from beginning import beginning
 from torch.optim.swa_utils import SWALR, AveragedModel, update_bn
 
-steps, batch = 4, 8
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=4)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--features", type=int, default=12)
+parser.add_argument("--width", type=int, default=32)
+args = parser.parse_args()
+steps, batch, features, width = args.steps, args.batch, args.features, args.width
+batches = min(steps, 8)
 
 
 def net(width):
     return nn.Sequential(
-        nn.Linear(12, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 5)
+        nn.Linear(features, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 5)
     )
 
 
 start = beginning(
     lambda: {
-        "teacher": net(32).state_dict(), "student": net(8).state_dict(),
-        "x": torch.randn(steps, batch, 12), "noise": torch.randn(2, steps, batch, 12),
-        "y": torch.randint(0, 5, (steps, batch)),
+        "teacher": net(width).state_dict(), "student": net(width // 4).state_dict(),
+        "x": torch.randn(batches, batch, features),
+        "noise": torch.randn(2, batches, batch, features),
+        "y": torch.randint(0, 5, (batches, batch)),
     }
 )  # fmt: skip
 
@@ -33,11 +42,11 @@ def fresh(name, width):
 
 
 # distillation, with accumulated and clipped gradients
-teacher, student = fresh("teacher", 32).eval(), fresh("student", 8)
+teacher, student = fresh("teacher", width).eval(), fresh("student", width // 4)
 optimizer = torch.optim.SGD(student.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
 T, alpha, accumulate = 4.0, 0.7, 2
 for i in range(2 * steps):
-    x, y = start["x"][i % steps], start["y"][i % steps]
+    x, y = start["x"][i % batches], start["y"][i % batches]
     with torch.no_grad():
         teacher_logits = teacher(x)
     logits = student(x)
@@ -53,11 +62,12 @@ for i in range(2 * steps):
         print("loss distil %d: %.6f norm %.5f" % (i, loss.item(), norm.item()))
 
 # Siamese
-model = fresh("student", 8)
+model = fresh("student", width // 4)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 for i in range(steps):
-    a, b = model(start["x"][i]), model(start["x"][i] + 0.1 * start["noise"][0, i])
-    label = (start["y"][i] % 2).float()
+    x, noise = start["x"][i % batches], start["noise"][0, i % batches]
+    a, b = model(x), model(x + 0.1 * noise)
+    label = (start["y"][i % batches] % 2).float()
     distance = F.pairwise_distance(a, b, keepdim=True)
     loss = torch.mean(
         (1 - label) * distance.squeeze(1).pow(2)
@@ -83,11 +93,12 @@ def nt_xent(z, temperature=0.5):
     return F.cross_entropy(logits, torch.zeros(n, dtype=torch.long))
 
 
-model = fresh("teacher", 32)
+model = fresh("teacher", width)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps)
 for i in range(steps):
-    views = [start["x"][i] + 0.1 * start["noise"][k, i] for k in (0, 1)]
+    x = start["x"][i % batches]
+    views = [x + 0.1 * start["noise"][k, i % batches] for k in (0, 1)]
     loss = nt_xent(model(torch.cat(views)))
     optimizer.zero_grad()
     loss.backward()
@@ -96,7 +107,7 @@ for i in range(steps):
     print("loss contrastive %d: %.6f" % (i, loss.item()))
 
 # moving averages
-model = fresh("student", 8)
+model = fresh("student", width // 4)
 ema = copy.deepcopy(model)
 for p in ema.parameters():
     p.requires_grad_(False)
@@ -104,7 +115,7 @@ swa = AveragedModel(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 swa_scheduler = SWALR(optimizer, swa_lr=0.05, anneal_epochs=2)
 for i in range(2 * steps):
-    loss = F.cross_entropy(model(start["x"][i % steps]), start["y"][i % steps])
+    loss = F.cross_entropy(model(start["x"][i % batches]), start["y"][i % batches])
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -1,11 +1,18 @@
 """Neural style transfer: the image is the parameter, and LBFGS changes it."""
 
+import argparse
 import copy
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=2)
+parser.add_argument("--image-size", type=int, default=16)
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
 
 
 class ContentLoss(nn.Module):
@@ -45,10 +52,10 @@ class Normalization(nn.Module):
         return (img - self.mean) / self.std
 
 
-def cnn_features():
+def cnn_features(width):
     return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2),
-        nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(inplace=True),
+        nn.Conv2d(3, width, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+        nn.Conv2d(width, width, 3, padding=1), nn.ReLU(inplace=True),
     )  # fmt: skip
 
 
@@ -85,9 +92,12 @@ def get_style_model_and_losses(cnn, style_img, content_img):
 
 
 start = beginning(
-    lambda: {"cnn": cnn_features().state_dict(), "images": torch.rand(2, 1, 3, 16, 16)}
+    lambda: {
+        "cnn": cnn_features(args.width).state_dict(),
+        "images": torch.rand(2, 1, 3, args.image_size, args.image_size),
+    }
 )
-cnn = cnn_features().eval()
+cnn = cnn_features(args.width).eval()
 cnn.load_state_dict(start["cnn"])
 style_img, content_img = start["images"]
 model, style_losses, content_losses = get_style_model_and_losses(cnn, style_img, content_img)
@@ -97,7 +107,7 @@ model.eval()
 model.requires_grad_(False)
 optimizer = torch.optim.LBFGS([input_img], max_iter=6)
 run = [0]
-for _ in range(2):
+for _ in range(args.steps):
 
     def closure():
         with torch.no_grad():

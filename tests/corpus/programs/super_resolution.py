@@ -1,10 +1,19 @@
 """A super-resolution GAN with pixel shuffle, and a pix2pix U-Net with a patch discriminator."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 from beginning import beginning
 
-steps, batch = 3, 2
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--batch", type=int, default=2)
+parser.add_argument("--side", type=int, default=8)
+parser.add_argument("--width", type=int, default=8)
+opt = parser.parse_args()
+steps, batch, side, w = opt.steps, opt.batch, opt.side, opt.width
+batches = min(steps, 8)
 
 
 class ResidualBlock(nn.Module):
@@ -22,13 +31,13 @@ class ResidualBlock(nn.Module):
 class GeneratorResNet(nn.Module):
     def __init__(self):
         super(GeneratorResNet, self).__init__()
-        self.conv1 = nn.Sequential(nn.Conv2d(3, 8, 9, 1, 4), nn.PReLU())
-        self.res_blocks = nn.Sequential(ResidualBlock(8), ResidualBlock(8))
-        self.conv2 = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1), nn.BatchNorm2d(8, 0.8))
+        self.conv1 = nn.Sequential(nn.Conv2d(3, w, 9, 1, 4), nn.PReLU())
+        self.res_blocks = nn.Sequential(ResidualBlock(w), ResidualBlock(w))
+        self.conv2 = nn.Sequential(nn.Conv2d(w, w, 3, 1, 1), nn.BatchNorm2d(w, 0.8))
         self.upsampling = nn.Sequential(
-            nn.Conv2d(8, 32, 3, 1, 1), nn.BatchNorm2d(32), nn.PixelShuffle(2), nn.PReLU()
+            nn.Conv2d(w, 4 * w, 3, 1, 1), nn.BatchNorm2d(4 * w), nn.PixelShuffle(2), nn.PReLU()
         )
-        self.conv3 = nn.Sequential(nn.Conv2d(8, 3, 9, 1, 4), nn.Tanh())
+        self.conv3 = nn.Sequential(nn.Conv2d(w, 3, 9, 1, 4), nn.Tanh())
 
     def forward(self, x):
         out1 = self.conv1(x)
@@ -66,14 +75,14 @@ class UNetUp(nn.Module):
 class GeneratorUNet(nn.Module):
     def __init__(self):
         super(GeneratorUNet, self).__init__()
-        self.down1 = UNetDown(3, 8, normalize=False)
-        self.down2 = UNetDown(8, 16)
-        self.down3 = UNetDown(16, 16)
-        self.up1 = UNetUp(16, 16)
-        self.up2 = UNetUp(32, 8)
+        self.down1 = UNetDown(3, w, normalize=False)
+        self.down2 = UNetDown(w, 2 * w)
+        self.down3 = UNetDown(2 * w, 2 * w)
+        self.up1 = UNetUp(2 * w, 2 * w)
+        self.up2 = UNetUp(4 * w, w)
         self.final = nn.Sequential(
             nn.Upsample(scale_factor=2), nn.ZeroPad2d((1, 0, 1, 0)),
-            nn.Conv2d(16, 3, 4, padding=1), nn.Tanh(),
+            nn.Conv2d(2 * w, 3, 4, padding=1), nn.Tanh(),
         )  # fmt: skip
 
     def forward(self, x):
@@ -85,9 +94,9 @@ class GeneratorUNet(nn.Module):
 
 def patch_discriminator(channels):
     return nn.Sequential(
-        nn.Conv2d(channels, 8, 4, 2, 1), nn.LeakyReLU(0.2, inplace=True),
-        nn.Conv2d(8, 16, 4, 2, 1), nn.InstanceNorm2d(16), nn.LeakyReLU(0.2, inplace=True),
-        nn.Conv2d(16, 1, 3, 1, 1, bias=False),
+        nn.Conv2d(channels, w, 4, 2, 1), nn.LeakyReLU(0.2, inplace=True),
+        nn.Conv2d(w, 2 * w, 4, 2, 1), nn.InstanceNorm2d(2 * w), nn.LeakyReLU(0.2, inplace=True),
+        nn.Conv2d(2 * w, 1, 3, 1, 1, bias=False),
     )  # fmt: skip
 
 
@@ -95,8 +104,9 @@ start = beginning(
     lambda: {
         "sr": GeneratorResNet().state_dict(), "sr_d": patch_discriminator(3).state_dict(),
         "p2p": GeneratorUNet().state_dict(), "p2p_d": patch_discriminator(6).state_dict(),
-        "low": torch.rand(steps, batch, 3, 8, 8), "high": torch.rand(steps, batch, 3, 16, 16),
-        "a": torch.rand(steps, batch, 3, 16, 16),
+        "low": torch.rand(batches, batch, 3, side, side),
+        "high": torch.rand(batches, batch, 3, 2 * side, 2 * side),
+        "a": torch.rand(batches, batch, 3, 2 * side, 2 * side),
     }
 )  # fmt: skip
 mse, l1 = nn.MSELoss(), nn.L1Loss()
@@ -108,8 +118,8 @@ for kind in ("sr", "p2p"):
     opt_G = torch.optim.Adam(G.parameters(), lr=0.0002, betas=(0.5, 0.999))
     opt_D = torch.optim.Adam(D.parameters(), lr=0.0002, betas=(0.5, 0.999))
     for i in range(steps):
-        source = start["low" if kind == "sr" else "a"][i]
-        target = start["high"][i]
+        source = start["low" if kind == "sr" else "a"][i % batches]
+        target = start["high"][i % batches]
         look = (lambda x: x) if kind == "sr" else (lambda x: torch.cat((x, source), 1))
         opt_G.zero_grad()
         made = G(source)

@@ -1,10 +1,21 @@
 """U-Net for segmentation: skip connections, bilinear upsampling, a Dice loss and RMSprop."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 from torch import Tensor
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--batch", type=int, default=2)
+parser.add_argument("--height", type=int, default=18)
+parser.add_argument("--width", type=int, default=16)
+parser.add_argument("--channels", type=int, default=8)
+args = parser.parse_args()
+c = args.channels
 
 
 class DoubleConv(nn.Module):
@@ -46,13 +57,13 @@ class Up(nn.Module):
 class UNet(nn.Module):
     def __init__(self, n_channels, n_classes):
         super(UNet, self).__init__()
-        self.inc = DoubleConv(n_channels, 8)
-        self.down1 = nn.Sequential(nn.MaxPool2d(2), DoubleConv(8, 16))
-        self.down2 = nn.Sequential(nn.MaxPool2d(2), DoubleConv(16, 16))
-        self.up1 = Up(32, 8, bilinear=True)
-        self.up2 = Up(16, 8, bilinear=False)
-        self.up2.up = nn.ConvTranspose2d(8, 8, kernel_size=2, stride=2)
-        self.outc = nn.Conv2d(8, n_classes, kernel_size=1)
+        self.inc = DoubleConv(n_channels, c)
+        self.down1 = nn.Sequential(nn.MaxPool2d(2), DoubleConv(c, 2 * c))
+        self.down2 = nn.Sequential(nn.MaxPool2d(2), DoubleConv(2 * c, 2 * c))
+        self.up1 = Up(4 * c, c, bilinear=True)
+        self.up2 = Up(2 * c, c, bilinear=False)
+        self.up2.up = nn.ConvTranspose2d(c, c, kernel_size=2, stride=2)
+        self.outc = nn.Conv2d(c, n_classes, kernel_size=1)
 
     def forward(self, x):
         x1 = self.inc(x)
@@ -78,8 +89,8 @@ def dice_loss(input: Tensor, target: Tensor):
 start = beginning(
     lambda: {
         "net": UNet(3, 2).state_dict(),
-        "x": torch.rand(4, 2, 3, 18, 16),
-        "y": torch.randint(0, 2, (4, 2, 18, 16)),
+        "x": torch.rand(4, args.batch, 3, args.height, args.width),
+        "y": torch.randint(0, 2, (4, args.batch, args.height, args.width)),
     }
 )
 model = UNet(3, 2)
@@ -90,7 +101,7 @@ optimizer = torch.optim.RMSprop(
 )
 scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "max", patience=1)
 criterion = nn.CrossEntropyLoss()
-for epoch in range(2):
+for epoch in range(args.epochs):
     model.train()
     for n in range(4):
         images, true_masks = start["x"][n], start["y"][n]

@@ -1,21 +1,31 @@
 """A variational autoencoder; the noise of the reparameterisation comes from the file."""
 
+import argparse
+
 import torch
 from beginning import beginning
 from torch import nn, optim
 from torch.nn import functional as F
 
-steps, batch = 8, 16
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=8)
+parser.add_argument("--batch", type=int, default=16)
+parser.add_argument("--side", type=int, default=8)
+parser.add_argument("--hidden", type=int, default=32)
+parser.add_argument("--latent", type=int, default=5)
+args = parser.parse_args()
+steps, batch, side, hidden, latent = args.steps, args.batch, args.side, args.hidden, args.latent
+batches = min(steps, 8)
 
 
 class VAE(nn.Module):
     def __init__(self):
         super(VAE, self).__init__()
-        self.fc1 = nn.Linear(64, 32)
-        self.fc21 = nn.Linear(32, 5)
-        self.fc22 = nn.Linear(32, 5)
-        self.fc3 = nn.Linear(5, 32)
-        self.fc4 = nn.Linear(32, 64)
+        self.fc1 = nn.Linear(side * side, hidden)
+        self.fc21 = nn.Linear(hidden, latent)
+        self.fc22 = nn.Linear(hidden, latent)
+        self.fc3 = nn.Linear(latent, hidden)
+        self.fc4 = nn.Linear(hidden, side * side)
 
     def encode(self, x):
         h1 = F.relu(self.fc1(x))
@@ -29,12 +39,12 @@ class VAE(nn.Module):
         return torch.sigmoid(self.fc4(F.relu(self.fc3(z))))
 
     def forward(self, x, eps):
-        mu, logvar = self.encode(x.view(-1, 64))
+        mu, logvar = self.encode(x.view(-1, side * side))
         return self.decode(self.reparameterize(mu, logvar, eps)), mu, logvar
 
 
 def loss_function(recon_x, x, mu, logvar):
-    BCE = F.binary_cross_entropy(recon_x, x.view(-1, 64), reduction="sum")
+    BCE = F.binary_cross_entropy(recon_x, x.view(-1, side * side), reduction="sum")
     KLD = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
     return BCE + KLD
 
@@ -42,8 +52,8 @@ def loss_function(recon_x, x, mu, logvar):
 start = beginning(
     lambda: {
         "net": VAE().state_dict(),
-        "x": torch.rand(steps, batch, 1, 8, 8),
-        "eps": torch.randn(steps, batch, 5),
+        "x": torch.rand(batches, batch, 1, side, side),
+        "eps": torch.randn(batches, batch, latent),
     }
 )
 model = VAE()
@@ -51,7 +61,8 @@ model.load_state_dict(start["net"])
 optimizer = optim.Adam(model.parameters(), lr=1e-2)
 model.train()
 train_loss = 0
-for step, (data, eps) in enumerate(zip(start["x"], start["eps"])):
+for step in range(steps):
+    data, eps = start["x"][step % batches], start["eps"][step % batches]
     optimizer.zero_grad()
     recon_batch, mu, logvar = model(data, eps)
     loss = loss_function(recon_batch, data, mu, logvar)
@@ -65,4 +76,4 @@ kl = torch.distributions.kl_divergence(q, p).sum()
 print(f"loss kl: {kl.item():.5f}")
 with torch.no_grad():
     sample = model.decode(start["eps"][0]).cpu()
-print("loss sample: {:.6f}".format(sample.view(batch, 1, 8, 8).mean().item()))
+print("loss sample: {:.6f}".format(sample.view(batch, 1, side, side).mean().item()))

@@ -1,11 +1,22 @@
 """VQ-VAE: a codebook with a straight-through estimator, and the same with moving averages."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from beginning import beginning
 
-steps, batch = 4, 4
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=8)
+parser.add_argument("--batch", type=int, default=4)
+parser.add_argument("--image-size", type=int, default=12)
+parser.add_argument("--width", type=int, default=8)
+parser.add_argument("--embeddings", type=int, default=16)
+parser.add_argument("--dim", type=int, default=4)
+args = parser.parse_args()
+steps, batch, side, width, dim = args.steps, args.batch, args.image_size, args.width, args.dim
+batches = min(steps, 4)
 
 
 class VectorQuantizer(nn.Module):
@@ -44,12 +55,13 @@ class Model(nn.Module):
     def __init__(self):
         super(Model, self).__init__()
         self._encoder = nn.Sequential(
-            nn.Conv2d(3, 8, 4, 2, 1), nn.ReLU(), nn.Conv2d(8, 8, 3, 1, 1), nn.ReLU(inplace=True),
-            nn.Conv2d(8, 4, 1),
+            nn.Conv2d(3, width, 4, 2, 1), nn.ReLU(),
+            nn.Conv2d(width, width, 3, 1, 1), nn.ReLU(inplace=True),
+            nn.Conv2d(width, dim, 1),
         )  # fmt: skip
-        self._vq_vae = VectorQuantizer(16, 4, 0.25)
+        self._vq_vae = VectorQuantizer(args.embeddings, dim, 0.25)
         self._decoder = nn.Sequential(
-            nn.Conv2d(4, 8, 3, 1, 1), nn.ReLU(), nn.ConvTranspose2d(8, 3, 4, 2, 1)
+            nn.Conv2d(dim, width, 3, 1, 1), nn.ReLU(), nn.ConvTranspose2d(width, 3, 4, 2, 1)
         )
 
     def forward(self, x):
@@ -58,15 +70,18 @@ class Model(nn.Module):
 
 
 start = beginning(
-    lambda: {"net": Model().state_dict(), "x": torch.rand(steps, batch, 3, 12, 12) - 0.5}
+    lambda: {
+        "net": Model().state_dict(),
+        "x": torch.rand(batches, batch, 3, side, side) - 0.5,
+    }
 )
 model = Model()
 model.load_state_dict(start["net"])
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=False)
 data_variance = start["x"].var().item()
 model.train()
-for i in range(2 * steps):
-    data = start["x"][i % steps]
+for i in range(steps):
+    data = start["x"][i % batches]
     optimizer.zero_grad()
     vq_loss, data_recon, perplexity = model(data)
     recon_error = F.mse_loss(data_recon, data) / data_variance

@@ -1,10 +1,20 @@
 """WGAN with clipped weights and RMSprop, and an adversarial autoencoder."""
 
+import argparse
+
 import torch
 import torch.nn as nn
 from beginning import beginning
 
-steps, batch, features, latent = 6, 8, 16, 4
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=6)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--features", type=int, default=16)
+parser.add_argument("--hidden", type=int, default=24)
+parser.add_argument("--latent", type=int, default=4)
+opt = parser.parse_args()
+steps, batch, features, latent = opt.steps, opt.batch, opt.features, opt.latent
+batches = min(steps, 8)
 
 
 def mlp(*sizes):
@@ -14,12 +24,17 @@ def mlp(*sizes):
     return nn.Sequential(*layers[:-1])
 
 
-SIZES = [(latent, 24, features), (features, 24, 1), (features, 24, latent), (latent, 12, 1)]
+SIZES = [
+    (latent, opt.hidden, features),
+    (features, opt.hidden, 1),
+    (features, opt.hidden, latent),
+    (latent, opt.hidden // 2, 1),
+]
 start = beginning(
     lambda: {
         "nets": [mlp(*sizes).state_dict() for sizes in SIZES],
-        "x": torch.randn(steps, batch, features),
-        "z": torch.randn(steps, batch, latent),
+        "x": torch.randn(batches, batch, features),
+        "z": torch.randn(batches, batch, latent),
     }
 )
 generator, critic, encoder, judge = (mlp(*sizes) for sizes in SIZES)
@@ -28,7 +43,8 @@ for net, state in zip((generator, critic, encoder, judge), start["nets"]):
 
 optimizer_G = torch.optim.RMSprop(generator.parameters(), lr=5e-3)
 optimizer_D = torch.optim.RMSprop(critic.parameters(), lr=5e-3)
-for i, (real, z) in enumerate(zip(start["x"], start["z"])):
+for i in range(steps):
+    real, z = start["x"][i % batches], start["z"][i % batches]
     optimizer_D.zero_grad()
     fake = generator(z).detach()
     loss_D = -torch.mean(critic(real)) + torch.mean(critic(fake))
@@ -50,7 +66,8 @@ decoder = generator
 params = list(encoder.parameters()) + list(decoder.parameters())
 optimizer_AE = torch.optim.Adam(params, lr=2e-3)
 optimizer_J = torch.optim.Adam(judge.parameters(), lr=2e-3)
-for i, (real, z) in enumerate(zip(start["x"], start["z"])):
+for i in range(steps):
+    real, z = start["x"][i % batches], start["z"][i % batches]
     valid, fake = torch.ones(batch, 1), torch.zeros(batch, 1)
     optimizer_AE.zero_grad()
     encoded = encoder(real)

@@ -1,5 +1,7 @@
 """WGAN with a gradient penalty: the discriminator's loss contains a gradient."""
 
+import argparse
+
 import numpy as np
 import torch
 import torch.autograd as autograd
@@ -7,7 +9,15 @@ import torch.nn as nn
 from beginning import beginning
 from torch.autograd import Variable
 
-latent_dim, img_shape, n_critic, lambda_gp, steps, batch = 8, (1, 8, 8), 2, 10, 6, 8
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=6)
+parser.add_argument("--batch", type=int, default=8)
+parser.add_argument("--latent-dim", type=int, default=8)
+parser.add_argument("--img-size", type=int, default=8)
+parser.add_argument("--width", type=int, default=16)
+opt = parser.parse_args()
+latent_dim, img_shape, n_critic, lambda_gp = opt.latent_dim, (1, opt.img_size, opt.img_size), 2, 10
+steps, batch, width, batches = opt.steps, opt.batch, opt.width, min(opt.steps, 8)
 cuda = True if torch.cuda.is_available() else False
 Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
 
@@ -24,9 +34,9 @@ class Generator(nn.Module):
             return layers
 
         self.model = nn.Sequential(
-            *block(latent_dim, 16, normalize=False),
-            *block(16, 32),
-            nn.Linear(32, int(np.prod(img_shape))),
+            *block(latent_dim, width, normalize=False),
+            *block(width, 2 * width),
+            nn.Linear(2 * width, int(np.prod(img_shape))),
             nn.Tanh(),
         )
 
@@ -39,11 +49,11 @@ class Discriminator(nn.Module):
     def __init__(self):
         super(Discriminator, self).__init__()
         self.model = nn.Sequential(
-            nn.Linear(int(np.prod(img_shape)), 32),
+            nn.Linear(int(np.prod(img_shape)), 2 * width),
             nn.LeakyReLU(0.2, inplace=True),
-            nn.Linear(32, 16),
+            nn.Linear(2 * width, width),
             nn.LeakyReLU(0.2, inplace=True),
-            nn.Linear(16, 1),
+            nn.Linear(width, 1),
         )
 
     def forward(self, img):
@@ -54,9 +64,9 @@ start = beginning(
     lambda: {
         "G": Generator().state_dict(),
         "D": Discriminator().state_dict(),
-        "imgs": torch.rand(steps, batch, *img_shape),
-        "z": torch.randn(steps, batch, latent_dim),
-        "alpha": torch.rand(steps, batch, 1, 1, 1),
+        "imgs": torch.rand(batches, batch, *img_shape),
+        "z": torch.randn(batches, batch, latent_dim),
+        "alpha": torch.rand(batches, batch, 1, 1, 1),
     }
 )
 generator, discriminator = Generator(), Discriminator()
@@ -83,14 +93,15 @@ def compute_gradient_penalty(D, real_samples, fake_samples, alpha):
 
 
 for i in range(steps):
-    real_imgs = Variable(start["imgs"][i].type(Tensor))
+    n = i % batches
+    real_imgs = Variable(start["imgs"][n].type(Tensor))
     optimizer_D.zero_grad()
-    z = Variable(Tensor(start["z"][i].numpy()))
+    z = Variable(Tensor(start["z"][n].numpy()))
     fake_imgs = generator(z)
     real_validity = discriminator(real_imgs)
     fake_validity = discriminator(fake_imgs)
     penalty = compute_gradient_penalty(
-        discriminator, real_imgs.data, fake_imgs.data, start["alpha"][i]
+        discriminator, real_imgs.data, fake_imgs.data, start["alpha"][n]
     )
     d_loss = -torch.mean(real_validity) + torch.mean(fake_validity) + lambda_gp * penalty
     d_loss.backward()
