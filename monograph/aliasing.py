@@ -163,6 +163,8 @@ def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
             _refuse_birth(written, new)
         if here.requires_grad:
             refuse_leaf(here)
+    if old.meta.absent:
+        return written
     if storage.__class__ is InferenceStorage and not recorder.inference:
         raise errors.GradientError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can "

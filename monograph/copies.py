@@ -12,7 +12,7 @@ from typing import Any
 
 from . import record, sharing
 from .guards import changes
-from .tensor import Parameter, Tensor, _restore, lies_like
+from .tensor import Parameter, Tensor, _restore, lies_like, without_data
 
 # References to a temporary on the right of `x.data = …`: the caller's, ours, and `getrefcount`'s.
 _TEMPORARY = 4
@@ -27,12 +27,15 @@ def deep(source: Tensor, memo: dict[int, Any]) -> Tensor:
     base = memo.get(id(storage))
     if base is None:
         whole = object.__new__(Tensor)
-        whole._storage = storage
-        base = lies_like(_restore(Tensor, whole._array().copy(), False), whole)
+        whole._storage, whole._view = storage, None
+        if whole.is_meta:
+            base = without_data(whole)
+        else:
+            base = lies_like(_restore(Tensor, whole._array().copy(), False), whole)
         memo[id(storage)] = base
     made = object.__new__(type(source))
     memo[id(source)] = made
-    made._storage = base._storage
+    made._storage, made._view = base._storage, None
     if source._view is not None:
         for operator, attributes in source._view.chain():
             base = record.call_view(operator, (base,), attributes)

@@ -177,10 +177,10 @@ def array_text(array: np.ndarray, indent: int) -> str:
     return _nested(array, indent, cut, kind(shown, options), options)
 
 
-def tensor_text(array: np.ndarray, notes: list[str]) -> str:
+def tensor_text(array: np.ndarray | None, notes: list[str]) -> str:
     """`tensor(…)` with what else is to be said, on further lines where one is full."""
     prefix = "tensor("
-    text = prefix + array_text(array, len(prefix))
+    text = prefix + ("..." if array is None else array_text(array, len(prefix)))
     used = len(text) - text.rfind("\n") + 1
     for note in notes:
         if used + len(note) + 2 > _chosen[0].linewidth:

@@ -23,6 +23,13 @@ class GradientError(MonographError, RuntimeError):
     """A derivative that cannot be taken: no graph, a freed graph, or a value overwritten since."""
 
 
+class NoDataError(MonographError, NotImplementedError):
+    """Contents asked for of a tensor on the device `meta`, which has a shape and no contents."""
+
+    def __init__(self, message: str = "Cannot copy out of meta tensor; no data!") -> None:
+        super().__init__(message)
+
+
 class InternalError(MonographError, RuntimeError):
     """A mistake of Monograph itself, or of a library below it. Please report it."""
 

@@ -18,9 +18,7 @@ from .recorder import current
 from .tensor import Tensor, adopt
 
 PIECES = 8  # fewer are recorded: a program with a handful of parts comes again
-BYTES = (
-    1 << 16
-)  # of all pieces together; more are worth a program's threads
+BYTES = 1 << 16  # of all pieces together; more are worth a program's threads
 
 
 def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:

@@ -94,8 +94,8 @@ def geometry_of(
     try:
         return _known[key]
     except KeyError:
-        base = contiguous(meta.shape) if strides is None else strides
-        found = _known[key] = _work_out(meta, base, chain)
+        whole = contiguous(meta.shape) if strides is None else strides
+        found = _known[key] = _work_out(meta, whole, chain)
         return found
 
 
@@ -183,7 +183,7 @@ def _indexed(base: Geometry, places: tuple[Any, ...]) -> Geometry:
     if tuple(shape) == base.shape and tuple(strides) == base.strides:
         return base
     if 0 in shape:
-        return Geometry(tuple(shape), contiguous(shape), 0, base.dtype)
+        return Geometry(tuple(shape), contiguous(tuple(shape)), 0, base.dtype)
     return Geometry(tuple(shape), _with_units(tuple(shape), strides), offset, base.dtype)
 
 

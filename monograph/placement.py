@@ -1,11 +1,15 @@
 """Where and how a tensor lies, as PyTorch names it: device, layout, memory format.
 
-There is one device here, the CPU, and one layout, strided. They are objects so that programs
-written for PyTorch say `device=x.device` and `memory_format=mg.channels_last` as they do there.
+Tensors are on the CPU, or on `meta`, where they have a shape and a dtype but no contents. There is
+one layout, strided. They are objects so that programs written for PyTorch say `device=x.device` and
+`memory_format=mg.channels_last` as they do there.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from .errors import DeviceError
@@ -36,6 +40,27 @@ class device:  # noqa: N801 - PyTorch's spelling
                 f"string: {type}"
             )
         self.type, self.index = name, int(number) if colon else index
+
+    def __enter__(self) -> device:
+        default.outer.append(default.device)
+        default.device = self
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        default.device = default.outer.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, whose new tensors are on this device."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            with self:
+                return function(*args, **options)
+
+        return call
+
+    def __reduce__(self) -> Any:
+        return device, (self.type, self.index)
 
     def __eq__(self, other: object) -> bool:
         same = isinstance(other, device)
@@ -80,11 +105,38 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
+
+
+class _Default(threading.local):
+    """The device of new tensors, where one was chosen: by `with device(...)`, or for good."""
+
+    device: device | None = None
+
+    def __init__(self) -> None:
+        self.outer: list[Any] = []
+
+
+default = _Default()
+
+
+def place_of(where: Any = None, how: Any = None) -> device:
+    """The device that a new tensor is to be on, CPU or META; raise if it is another.
+
+    >>> place_of("meta")
+    device(type='meta')
+    """
+    if where is None:
+        where = default.device
+    if where is not None and where is not CPU and device(where).type == "meta":
+        require_here(None, how)
+        return META
+    require_here(where, how)
+    return CPU
 
 
 def require_here(where: Any = None, how: Any = None) -> None:
-    """Raise unless tensors can be made on that device, with that layout."""
+    """Raise unless tensors with contents can be made on that device, with that layout."""
     if where is not None and where is not CPU:
         chosen = device(where)
         if chosen.type == "cuda":

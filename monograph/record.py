@@ -39,7 +39,7 @@ from .recorder import (
 )
 from .residuals import Residuals
 from .runtime.waiting import synchronize
-from .storage import InferenceStorage, Meta, Storage, Value, concrete, meta_of, promises
+from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, meta_of, promises
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 
@@ -258,6 +258,8 @@ def record_call(
     if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
         _refuse_uses(inputs)
     record = Record(signature, inputs, needs_grad and not grad)
+    if signature.absent:
+        return _without_data(record, needs_grad and grad)
     # The user's line is that of the innermost frame outside this package.
     try:
         frame: Any = sys._getframe(nearest)
@@ -275,6 +277,16 @@ def record_call(
             if value.meta.smooth:
                 value.requires_grad = True
                 value.tape = record
+    return outputs
+
+
+def _without_data(record: Record, tracked: bool) -> list[Value]:
+    """The results of a call on the device `meta`: shapes, and the way back for derivatives."""
+    outputs = [Value(meta) for meta in record.signature.outputs]
+    if tracked and record.signature.operator.smooth:
+        for value in outputs:
+            value.requires_grad = value.meta.smooth
+            value.tape = record if value.meta.smooth else None
     return outputs
 
 
@@ -358,6 +370,8 @@ def _record_again(recorder: Recorder, value: Value) -> None:
 
 def _unknown(value: Value) -> Exception:
     """Why a value has neither contents nor a history."""
+    if value.meta.absent:
+        return errors.NoDataError()
     if value.failed is not None:
         failure: Exception = value.failed.exception()
         return failure
@@ -428,6 +442,8 @@ def record_values(order: Sequence[Value]) -> None:
     """Record those of the values, inputs before results, that do not stand in what is pending."""
     recorder = current.recorder
     for value in order:
+        if value.meta.absent:
+            continue
         pending = value.epoch == recorder.epoch and value.position >= 0
         if not pending or is_behind(value):
             residuals.note(value)
@@ -483,7 +499,8 @@ def _foreign(operator: Operator, given: Any) -> Any:
 
 def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any]) -> Signature:
     """Find out what comes out by expanding the definition once, on placeholders."""
-    kinds = tuple([None if kind is type(None) else kind for kind in key[2:]])
+    given = tuple([None if kind is type(None) else kind for kind in key[2:]])
+    kinds, absent = _present(operator, given)
     with interning():
         nodes = rec_form.placeholders(kinds)
         try:
@@ -491,9 +508,29 @@ def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[An
         except (ValueError, TypeError, IndexError) as problem:
             raise _operand_error(operator, kinds, problem) from None
         metas = kinds_of(operator, attributes, kinds, outputs)
-    signature = Signature(next(_numbers), operator, attributes, kinds, metas)
+    if absent:
+        metas = tuple([absent_of(meta) for meta in metas])
+    signature = Signature(next(_numbers), operator, attributes, given, metas)
     _signatures[tuple(key)] = signature
     return signature
+
+
+def _present(operator: Operator, kinds: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+    """The kinds as if all had contents, and whether some have not."""
+    tensors = [kind for kind in kinds if isinstance(kind, Meta)]
+    if not any([kind.absent for kind in tensors]):
+        return kinds, False
+    if operator.name not in _TAKE_CPU_INDICES:
+        for kind in tensors:
+            if not kind.absent and kind.shape:
+                raise errors.OperandError(
+                    f"{operator.name}: Expected all tensors to be on the same device, but found at "
+                    f"least two devices, meta and cpu! (inputs: {_shown(kinds)})"
+                )
+    return tuple([kind.present if isinstance(kind, Meta) else kind for kind in kinds]), True
+
+
+_TAKE_CPU_INDICES = ("index_at", "index_put_at")
 
 
 def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[Any]) -> Signature:
@@ -504,15 +541,18 @@ def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[An
 
 
 def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception) -> Exception:
-    shown = ", ".join(
-        repr(k) if isinstance(k, Meta) else getattr(k, "__name__", "None") for k in kinds
-    )
-    message = f"{operator.name}: {problem} (inputs: {shown})"
+    message = f"{operator.name}: {problem} (inputs: {_shown(kinds)})"
     if isinstance(problem, TypeError):
         return TypeError(message)
     if isinstance(problem, IndexError):
         return errors.IndexOutOfRange(message)
     return errors.OperandError(message)
+
+
+def _shown(kinds: Sequence[Any]) -> str:
+    return ", ".join(
+        repr(k) if isinstance(k, Meta) else getattr(k, "__name__", "None") for k in kinds
+    )
 
 
 def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
@@ -653,6 +693,8 @@ def flush_here(reason: str) -> None:
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
     if not storage.value.ready:
+        if storage.value.meta.absent:
+            raise errors.NoDataError()
         recorder = current.recorder
         if recorder.outer is not None:
             return _read_outside(recorder, storage)

@@ -26,7 +26,7 @@ inference_storages: WeakSet[Storage] = WeakSet()
 class Signature:
     """What is known of a call before its values: operator, attributes, input and output kinds."""
 
-    __slots__ = ("number", "operator", "attributes", "inputs", "outputs")
+    __slots__ = ("number", "operator", "attributes", "inputs", "outputs", "absent")
 
     def __init__(
         self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
@@ -37,6 +37,8 @@ class Signature:
         self.attributes = attributes
         self.inputs = inputs
         self.outputs = outputs
+        # Of tensors without contents nothing is recorded but shapes and the way back.
+        self.absent = any([kind.__class__ is Meta and kind.absent for kind in inputs])
 
 
 class Record:

@@ -148,7 +148,7 @@ class _Writer:
             while name in self.arrays or name == "__metadata__":
                 name += "'"
             whole = object.__new__(Tensor)
-            whole._storage = storage
+            whole._storage, whole._view = storage, None
             if storage.strides is not None:  # in the order in which it is said to lie
                 whole = storage_line(whole.detach())
             self.arrays[name] = (whole.dtype, np.array(whole._array(), order="C", copy=None))

@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from .errors import NoDataError
 from .ir.dtypes import DType
 from .ir.node import Shape
 from .strides import are_contiguous, contiguous, dense_like
@@ -24,10 +25,11 @@ class Meta:
 
     `strides` are as users see them, None where they are the contiguous ones: where an element lies
     in memory they do not say. `plain` is the contiguous Meta of this shape and dtype, `own` the one
-    of a tensor that lies like this one on a storage of its own: without gaps.
+    of a tensor that lies like this one on a storage of its own: without gaps. A kind is `absent` if
+    its values have no contents (the device `meta`); `present` is the same kind with contents.
     """
 
-    __slots__ = ("shape", "dtype", "size", "smooth", "strides", "plain", "own")
+    __slots__ = ("shape", "dtype", "size", "smooth", "strides", "plain", "own", "absent", "present")
     shape: Shape
     dtype: DType
     size: int
@@ -35,6 +37,8 @@ class Meta:
     strides: tuple[int, ...] | None
     plain: Meta
     own: Meta
+    absent: bool
+    present: Meta
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
@@ -53,6 +57,7 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
         found.smooth = dtype.is_smooth
         found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
         found.strides, found.plain, found.own = None, found, found
+        found.absent, found.present = False, found
         _metas[shape, dtype] = found
     return found
 
@@ -62,6 +67,8 @@ _strided: dict[tuple[Meta, tuple[int, ...]], Meta] = {}
 
 def laid_out(plain: Meta, strides: tuple[int, ...]) -> Meta:
     """The Meta of this shape and dtype whose elements lie with those strides."""
+    if plain.absent:
+        return absent_of(laid_out(plain.present, strides))
     found = _strided.get((plain, strides))
     if found is None:
         shape = plain.shape
@@ -71,9 +78,32 @@ def laid_out(plain: Meta, strides: tuple[int, ...]) -> Meta:
             found = Meta()
             found.shape, found.dtype, found.size = shape, plain.dtype, plain.size
             found.smooth, found.strides, found.plain = plain.smooth, strides, plain
+            found.absent, found.present = False, found
             dense = dense_like(shape, [(shape, strides)])
             found.own = found if dense == strides else laid_out(plain, dense)
         _strided[plain, strides] = found
+    return found
+
+
+_absent: dict[Meta, Meta] = {}
+
+
+def absent_of(meta: Meta) -> Meta:
+    """The same kind without contents: that of a tensor on the device `meta`.
+
+    >>> from monograph.ir.dtypes import float32
+    >>> absent_of(meta_of((2, 3), float32)).present is meta_of((2, 3), float32)
+    True
+    """
+    if meta.absent:
+        return meta
+    found = _absent.get(meta)
+    if found is None:
+        found = _absent[meta] = Meta()
+        found.shape, found.dtype, found.size = meta.shape, meta.dtype, meta.size
+        found.smooth, found.strides = meta.smooth, meta.strides
+        found.absent, found.present = True, meta
+        found.plain, found.own = absent_of(meta.plain), absent_of(meta.own)
     return found
 
 
@@ -194,6 +224,8 @@ class Storage:
         """Replace the contents: every tensor on this storage sees the new value."""
         old = self.value
         if value.meta is not old.meta:  # the new contents lie where the old ones did
+            if value.meta.absent and not old.meta.absent:
+                raise NoDataError()
             value.meta = laid_out(value.meta.plain, old.meta.strides or contiguous(old.meta.shape))
         value.replaces = old if old.ready else old.replaces
         value.owner = self.reference

@@ -21,9 +21,9 @@ from .guards import changes
 from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
-from .placement import CPU, device, require_here, strided
+from .placement import CPU, META, device, place_of, require_here, strided
 from .recorder import current
-from .storage import InferenceStorage, Storage, Value, concrete, laid_out, meta_of
+from .storage import InferenceStorage, Storage, Value, absent_of, concrete, laid_out, meta_of
 from .strides import contiguous
 from .view import STEPS, Origin, View
 
@@ -36,9 +36,11 @@ class Tensor:
     [3.0, 6.0]
     """
 
+    # `__dict__` is the user's: programs copy attributes that they find there.
+    __slots__ = ("_storage", "_view", "__dict__", "__weakref__")
     __array_priority__ = 1000  # NumPy's numbers leave `2 * tensor` to the tensor
     _storage: Storage
-    _view: View | None = None
+    _view: View | None
     _grad: Tensor | None = None
     _hooks: dict[int, Any] | None = None  # of a leaf: see `autograd/hooks.py`
     _post_hooks: dict[int, Any] | None = None
@@ -88,8 +90,13 @@ class Tensor:
 
     @property
     def device(self) -> device:
-        """Where it lies, for programs that ask: always `cpu`; see `config.backend`."""
-        return CPU
+        """`cpu`, whatever `config.backend` is, or `meta`: a shape and a dtype without contents."""
+        return META if self._storage.value.meta.absent else CPU
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has no contents: see `device`."""
+        return self._storage.value.meta.absent
 
     @property
     def layout(self) -> Any:
@@ -179,6 +186,8 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """The address of the first element; the value is computed for it."""
+        if self.is_meta:
+            return 0
         record.read(self._storage)
         return self._storage.value.locate() + self.storage_offset() * self.itemsize
 
@@ -370,8 +379,6 @@ class Tensor:
 
         copies.take_data(self, new)
 
-    # --- writing ---
-
     # --- views and writes: `aliasing.py` ---
 
     if TYPE_CHECKING:
@@ -410,6 +417,11 @@ class Tensor:
             raise errors.GradientError(
                 "can't call numpy() on a tensor that requires grad; use detach().numpy()"
             )
+        if self.is_meta:
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to host memory first."
+            )
         array = self._array()
         self._storage.value.exposed = True
         return array.view()
@@ -432,6 +444,8 @@ class Tensor:
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: item() "
                 "needs a tensor of one element"
             )
+        if self.is_meta:
+            raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
         return self._array().reshape(()).item()
 
     def tolist(self) -> Any:
@@ -474,14 +488,15 @@ class Tensor:
     __hash__ = object.__hash__  # by identity: `==` is an operator
 
     def __repr__(self) -> str:
-        notes = []
+        absent = self.is_meta
+        notes = ["device='meta'"] if absent else []
         shape, dtype = tuple(self.shape), self.dtype
-        if not self.numel() and shape != (0,):
+        if absent or (not self.numel() and shape != (0,)):
             notes.append(f"size={shape}")
         plain = dtypes.get_default_dtype()
-        usual = (
-            (plain, plain.to_complex(), dtypes.int64, dtypes.bool_) if self.numel() else (plain,)
-        )
+        usual: tuple[DType, ...] = (plain,)
+        if self.numel() and not absent:
+            usual += (plain.to_complex(), dtypes.int64, dtypes.bool_)
         if dtype not in usual:
             notes.append(f"dtype={dtype!r}")
         try:
@@ -491,7 +506,7 @@ class Tensor:
                 notes.append("requires_grad=True")
         except errors.GradientError:
             notes.append("grad_fn=<Invalid>")
-        return display.tensor_text(widened(self._array()), notes)
+        return display.tensor_text(None if absent else widened(self._array()), notes)
 
     def __format__(self, spec: str) -> str:
         """A tensor without axes is formatted as its number: f"{loss}", f"{loss:.3f}"."""
@@ -522,6 +537,8 @@ class Tensor:
 
     def __reduce__(self) -> Any:
         kind = self._value().meta.own
+        if kind.absent:
+            return _restore_absent, (type(self), kind.shape, kind.dtype, self.requires_grad)
         return _restore, (type(self), self._array().copy(), self.requires_grad, kind.strides)
 
 
@@ -546,6 +563,8 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         source = data if isinstance(data, Tensor) else tensor([] if data is None else data)
+        if source.is_meta:
+            return without_data(source, cls).requires_grad_(requires_grad)  # type: ignore[return-value]
         strides = source._value().meta.own.strides
         return _restore(cls, source._array().copy(), requires_grad, strides)  # type: ignore[return-value]
 
@@ -571,6 +590,23 @@ def _restore(
     return made
 
 
+def _restore_absent(
+    cls: type[Tensor], shape: tuple[int, ...], dtype: DType, requires_grad: bool
+) -> Tensor:
+    made = from_value(Value(absent_of(meta_of(tuple(shape), dtype))), cls)
+    return made.requires_grad_() if requires_grad else made
+
+
+def without_data(like: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
+    """A tensor on the device `meta`: the shape, dtype and strides of another, and no contents."""
+    return from_value(Value(absent_of(like._value().meta.own)), cls)
+
+
+def placed(made: Tensor, where: Any = None, how: Any = None) -> Tensor:
+    """A new tensor, on the device that was asked for; None is the default device."""
+    return made if place_of(where, how) is CPU else without_data(made)
+
+
 @functools.cache
 def _autograd() -> Any:
     """The module above this one; an import in a function costs half a microsecond each time."""
@@ -590,7 +626,7 @@ def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     storage.value = value
     storage.version = 0
     storage.reference = value.owner = ref(storage)
-    made._view = None  # the class says so too, but is slower to ask
+    made._view = None
     return made
 
 
@@ -630,11 +666,10 @@ def tensor(
     >>> mg.tensor([[1, 2], [3, 4]]).shape
     Size([2, 2])
     """
-    if device is not None:
-        require_here(device)
     if pin_memory:
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
-    return _restore(Tensor, as_array(data, dtype), requires_grad)
+    made = placed(_restore(Tensor, as_array(data, dtype), False), device)
+    return made.requires_grad_() if requires_grad else made
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:

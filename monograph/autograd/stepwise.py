@@ -14,6 +14,7 @@ from weakref import ref
 
 from .. import errors, record
 from ..compiler.recording import BACKWARD
+from ..placement import CPU, META
 from ..recorder import Freed, Record, current
 from ..storage import Value
 from ..tensor import Tensor, from_value
@@ -346,7 +347,8 @@ def _leaf_hooks(end: Value) -> bool:
 def _ones(root: Value) -> Tensor:
     from ..ops.creation import full
 
-    return full(root.meta.shape, 1.0, dtype=root.meta.dtype)
+    where = META if root.meta.absent else CPU
+    return full(root.meta.shape, 1.0, dtype=root.meta.dtype, device=where)
 
 
 def _restore(tapes: Sequence[Any], results: dict[int, list[Value]]) -> None:

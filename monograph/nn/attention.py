@@ -9,7 +9,8 @@ from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
 from .linear import Linear
-from .module import Module, zeros
+from .module import Module
+from .parameter import zeros
 
 
 class NonDynamicallyQuantizableLinear(Linear):

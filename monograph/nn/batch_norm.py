@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.modes import no_grad
-from ..ir.dtypes import DType
+from ..ir.dtypes import DType, int64
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
-from .module import Module, zeros
-from .parameter import known, take
+from .module import Module
+from .parameter import take, zeros
 
 
 class _RunningNorm(Module):
@@ -38,8 +38,9 @@ class _RunningNorm(Module):
             self.register_parameter(name, Parameter(made) if wanted else None)
         track = track_running_stats
         for name in ("running_mean", "running_var"):
-            self.register_buffer(name, known(zeros(num_features, dtype=dtype)) if track else None)
-        count = known(zeros().astype("int64"))
+            made = zeros(num_features, dtype=dtype, device=device)
+            self.register_buffer(name, made if track else None)
+        count = zeros(dtype=int64, device=device)
         self.register_buffer("num_batches_tracked", count if track else None)
         self.reset_parameters()
 

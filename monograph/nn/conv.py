@@ -9,7 +9,8 @@ from ..ops.window import spread
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from .linear import fill_as_pytorch
-from .module import Module, zeros
+from .module import Module
+from .parameter import zeros
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -47,7 +48,7 @@ class _Layer(Module):
         shape = (sides[0], sides[1] // groups, *self.kernel_size)
         self.weight = Parameter(zeros(*shape, dtype=dtype, device=device))
         self.register_parameter(
-            "bias", Parameter(zeros(out_channels, dtype=dtype)) if bias else None
+            "bias", Parameter(zeros(out_channels, dtype=dtype, device=device)) if bias else None
         )
         self.reset_parameters()
 

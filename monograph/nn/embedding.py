@@ -10,8 +10,8 @@ from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
-from .module import Module, zeros
-from .parameter import fill_from_array
+from .module import Module
+from .parameter import fill_from_array, zeros
 
 
 class _Table(Module):
@@ -42,7 +42,7 @@ class _Table(Module):
     def reset_parameters(self) -> None:
         """Draw new rows; the padding row is zero."""
         init.normal_(self.weight)
-        if self.padding_idx is not None:
+        if self.padding_idx is not None and not self.weight.is_meta:
             rows = self.weight._array().copy()
             rows[self.padding_idx] = 0
             fill_from_array(self.weight, rows)

@@ -31,6 +31,9 @@ _GAINS = {
 def _without_gradient(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Tensor:
+        filled: Tensor = args[0] if args else kwargs["tensor"]
+        if filled.is_meta:
+            return filled  # there is nothing to fill
         with no_grad():
             return function(*args, **kwargs)
 

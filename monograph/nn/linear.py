@@ -9,7 +9,8 @@ from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
-from .module import Module, zeros
+from .module import Module
+from .parameter import zeros
 
 
 def fill_as_pytorch(weight: Tensor, bias: Tensor | None) -> None:
@@ -41,7 +42,7 @@ class Linear(Module):
         self.out_features = out_features
         self.weight = Parameter(zeros(out_features, in_features, dtype=dtype, device=device))
         self.register_parameter(
-            "bias", Parameter(zeros(out_features, dtype=dtype)) if bias else None
+            "bias", Parameter(zeros(out_features, dtype=dtype, device=device)) if bias else None
         )
         self.reset_parameters()
 
@@ -83,7 +84,7 @@ class Bilinear(Module):
         self.out_features = out_features
         size = (out_features, in1_features, in2_features)
         self.weight = Parameter(zeros(*size, dtype=dtype, device=device))
-        made = Parameter(zeros(out_features, dtype=dtype)) if bias else None
+        made = Parameter(zeros(out_features, dtype=dtype, device=device)) if bias else None
         self.register_parameter("bias", made)
         self.reset_parameters()
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from .. import record
+from ..errors import NoDataError
 from ..guards import changes
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..placement import require_here
+from ..placement import META, place_of
 from ..recorder import current
-from ..tensor import Parameter, Tensor
+from ..tensor import Parameter, Tensor, without_data
 from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
 from .members import Members
-from .parameter import Buffer, fill_from_array, zero_gradient
+from .parameter import Buffer, fill_from_array, zero_gradient, zeros
 from .state import Stateful
+from .uninitialized import Uninitialized
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
@@ -48,7 +48,7 @@ class Module(Stateful):
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
-    _non_persistent: set[str]
+    _non_persistent_buffers_set: set[str]
     _forward_hooks: Hooks
     _forward_pre_hooks: Hooks
     _backward_hooks: BackwardHooks
@@ -58,7 +58,7 @@ class Module(Stateful):
         put("training", True)
         for kind in _KINDS:
             put(kind, Members(self))
-        put("_non_persistent", set())
+        put("_non_persistent_buffers_set", set())
         put("_forward_hooks", {})
         put("_forward_pre_hooks", {})
         put("_backward_hooks", {})
@@ -198,7 +198,7 @@ class Module(Stateful):
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
                 del held[name]  # type: ignore[attr-defined]
-                self._non_persistent.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         super().__delattr__(name)
 
@@ -233,9 +233,9 @@ class Module(Stateful):
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"{name!r} must be a Tensor or None, got {type(tensor).__name__}")
         self._buffers[name] = tensor
-        self._non_persistent.discard(name)
+        self._non_persistent_buffers_set.discard(name)
         if not persistent:
-            self._non_persistent.add(name)
+            self._non_persistent_buffers_set.add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Add a module."""
@@ -402,17 +402,43 @@ class Module(Stateful):
         self: Self, *args: Any, dtype: DType | None = None, device: Any = None,
         non_blocking: bool = False, memory_format: Any = None,
     ) -> Self:  # fmt: skip
-        """Convert floating point parameters and buffers (devices: only "cpu" so far)."""
+        """Convert floating point parameters and buffers, or leave their contents behind."""
         for arg in args:
             if isinstance(arg, DType):
                 dtype = arg
             elif isinstance(arg, Tensor):
-                dtype = arg.dtype
+                dtype, device = arg.dtype, arg.device
             elif not isinstance(arg, bool):
                 device = arg
         if device is not None:
-            require_here(device)
+            self._move(place_of(device))
         return self if dtype is None else self._convert(dtype)
+
+    def _move(self, where: Any) -> None:
+        for tensor in (*self.parameters(), *self.buffers()):
+            if tensor.is_meta and where is not META:
+                raise NoDataError(
+                    "Cannot copy out of meta tensor; no data! Please use "
+                    "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                )
+            if tensor.device is not where:
+                tensor.data = without_data(tensor)
+
+    def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to a device; contents are lost, and those on the CPU are zeros.
+
+        >>> import monograph as mg
+        >>> mg.nn.Linear(1, 2, device="meta").to_empty(device="cpu").bias.tolist()
+        [0.0, 0.0]
+        """
+        where = place_of(device)
+        for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+            if where is META:
+                tensor.data = without_data(tensor)
+            else:
+                tensor.data = zeros(*tensor.shape, dtype=tensor.dtype, device=where)
+        return self
 
     def _convert(self: Self, dtype: DType) -> Self:
         if not dtype.is_floating_point:
@@ -420,7 +446,13 @@ class Module(Stateful):
         tensors = [*self.parameters(), *self.buffers()]
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
         for tensor in tensors:
-            if tensor.is_floating_point() and tensor.dtype is not dtype:
+            if not tensor.is_floating_point() or tensor.dtype is dtype:
+                continue
+            if isinstance(tensor, Uninitialized):
+                tensor.convert(dtype)
+            elif tensor.is_meta:
+                tensor.data = tensor.detach().to(dtype)
+            else:
                 fill_from_array(tensor, tensor._array(), dtype)
         return self
 
@@ -445,8 +477,8 @@ class Module(Stateful):
         return self._convert(dst_type)
 
     def cpu(self: Self) -> Self:
-        """This module: it is on the CPU."""
-        return self
+        """This module: its contents, if it has any, are on the CPU."""
+        return self.to(device="cpu")
 
     # --- showing ---
 
@@ -466,10 +498,3 @@ class Module(Stateful):
 
     def _shown_children(self) -> list[str]:
         return [f"({name}): {module!r}" for name, module in self._modules.items()]
-
-
-def zeros(*size: int, dtype: DType | None = None, device: Any = None) -> np.ndarray:
-    """Memory for a new parameter or buffer; layers fill it with their initialiser."""
-    if device is not None:
-        require_here(device)
-    return np.zeros(size, (dtype or dtypes.get_default_dtype()).numpy)

@@ -8,7 +8,8 @@ from ..ir.dtypes import DType
 from ..tensor import Parameter, Tensor
 from . import functional as F
 from . import init
-from .module import Module, zeros
+from .module import Module
+from .parameter import zeros
 
 
 class _Affine(Module):

@@ -14,14 +14,15 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ops.math import detach
+from ..placement import META, place_of
 from ..recorder import current
-from ..storage import Value, concrete, meta_of
+from ..storage import Value, absent_of, concrete, meta_of
 from ..tensor import Parameter, Tensor, from_value, tensor
 from ..view import View
 
 __all__ = [
     "Buffer", "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take",
-    "values_of", "zero_gradient",
+    "values_of", "zero_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -51,6 +52,14 @@ def known(array: np.ndarray) -> Tensor:
     [0.0, 0.0]
     """
     return from_value(concrete(array, meta_of(array.shape, dtypes.from_numpy(array.dtype))))
+
+
+def zeros(*size: int, dtype: dtypes.DType | None = None, device: Any = None) -> Tensor:
+    """A new parameter's or buffer's contents; layers fill them with their initialiser."""
+    kind = dtype or dtypes.get_default_dtype()
+    if place_of(device) is META:
+        return from_value(Value(absent_of(meta_of(size, kind))))
+    return known(np.zeros(size, kind.numpy))
 
 
 def take(target: Tensor, result: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 from ..control import scan
-from ..ir.dtypes import DType, float32
+from ..ir.dtypes import DType
 from ..ops import recurrent as turns
 from ..ops.creation import zeros as zero_tensor
 from ..ops.index import index_select
@@ -22,7 +22,8 @@ from ..ops.shape import cat
 from ..tensor import Parameter, adopt
 from . import functional as F
 from . import init
-from .module import Module, zeros
+from .module import Module
+from .parameter import zeros
 from .utils.rnn import Layout, PackedSequence
 
 State = tuple[Any, ...]  # of one layer in one direction: (hidden,) or (hidden, cell)
@@ -78,10 +79,10 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         for layer in range(num_layers):
             for direction in range(2 if bidirectional else 1):
-                self._add_weights(layer, direction, dtype or float32)
+                self._add_weights(layer, direction, dtype, device)
         self.reset_parameters()
 
-    def _add_weights(self, layer: int, direction: int, dtype: DType) -> None:
+    def _add_weights(self, layer: int, direction: int, dtype: DType | None, device: Any) -> None:
         shown = self.proj_size or self.hidden_size
         width = self.input_size if layer == 0 else shown * (2 if self.bidirectional else 1)
         rows = self.gates * self.hidden_size
@@ -95,7 +96,7 @@ class RNNBase(Module):
         if self.proj_size:
             shapes[f"weight_hr{end}"] = (self.proj_size, self.hidden_size)
         for name, shape in shapes.items():
-            setattr(self, name, Parameter(zeros(*shape, dtype=dtype)))
+            setattr(self, name, Parameter(zeros(*shape, dtype=dtype, device=device)))
 
     @staticmethod
     def _suffix(layer: int, direction: int) -> str:
@@ -351,11 +352,11 @@ class RNNCellBase(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        kind, rows = dtype or float32, self.gates * hidden_size
-        self.weight_ih = Parameter(zeros(rows, input_size, dtype=kind))
-        self.weight_hh = Parameter(zeros(rows, hidden_size, dtype=kind))
+        rows, kind = self.gates * hidden_size, {"dtype": dtype, "device": device}
+        self.weight_ih = Parameter(zeros(rows, input_size, **kind))
+        self.weight_hh = Parameter(zeros(rows, hidden_size, **kind))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(zeros(rows, dtype=kind)) if bias else None)
+            self.register_parameter(name, Parameter(zeros(rows, **kind)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -6,6 +6,7 @@ A load is all or nothing: what does not fit is reported at once, before anything
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from .. import errors
 from ..tensor import Parameter, Tensor, tensor
 from .hooks import RemovableHandle
 from .parameter import detached, fill_from_array
+from .uninitialized import is_lazy
 
 EXTRA = "_extra_state"  # the name of what `get_extra_state` returns
 
@@ -111,9 +113,10 @@ class Load:
                 self.fitting.append((place, state[name]))
 
     def _fits(self, name: str, value: Any, place: Place, problems: list[str]) -> bool:
-        if place.member == EXTRA:
+        if place.member == EXTRA or (is_lazy(value) and is_lazy(place.held[place.member])):
             return True
-        shape, own = np.shape(array_of(value)), tuple(place.held[place.member].shape)
+        shape = tuple(value.shape) if isinstance(value, Tensor) else np.shape(value)
+        own = tuple(place.held[place.member].shape)
         if shape != own:
             problems.append(
                 f"size mismatch for {name}: copying a param with shape {list(shape)} "
@@ -126,6 +129,11 @@ class Load:
             place.module.set_extra_state(value)
             return
         own = place.held[place.member]
+        if is_lazy(value):
+            return  # its shape is as unknown as ours
+        if not self.assign and own.is_meta:
+            self._warn_absent(place, value)
+            return
         if not self.assign:
             fill_from_array(own, array_of(value))
             return
@@ -133,6 +141,16 @@ class Load:
         if isinstance(own, Parameter) and not isinstance(given, Parameter):
             given = Parameter(given, requires_grad=own.requires_grad)
         place.held[place.member] = given
+
+    def _warn_absent(self, place: Place, value: Any) -> None:
+        if not (isinstance(value, Tensor) and value.is_meta):
+            warnings.warn(
+                f"for {place.member}: copying from a non-meta parameter in the checkpoint to a "
+                "meta parameter in the current model, which is a no-op. (Did you mean to pass "
+                "`assign=True` to assign items in the state dictionary to their corresponding key "
+                "in the module instead of copying them in place?)",
+                stacklevel=5,
+            )
 
     def _raise_problems(self) -> None:
         problems = list(self.problems)
@@ -165,7 +183,7 @@ def _places_of(module: Any, start: str) -> Iterator[tuple[str, Place]]:
         if parameter is not None:
             yield start + name, Place(module, module._parameters, name)
     for name, buffer in module._buffers.items():
-        if buffer is not None and name not in module._non_persistent:
+        if buffer is not None and name not in module._non_persistent_buffers_set:
             yield start + name, Place(module, module._buffers, name)
     if type(module).get_extra_state is not Stateful.get_extra_state:
         yield start + EXTRA, Place(module, {}, EXTRA)
@@ -215,7 +233,7 @@ class Stateful:
                 found[name] = self.get_extra_state()
             else:
                 held = place.held[place.member]
-                found[name] = held if keep_vars else detached(held)
+                found[name] = held if keep_vars or is_lazy(held) else detached(held)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)

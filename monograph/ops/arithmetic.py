@@ -146,6 +146,9 @@ def overwrite(x: Tensor, source: Tensor) -> Any:
 
 
 def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    if x.is_meta:
+        expand(source, *x.shape)  # which says whether it fits
+        return x
     new = expand(source.to(x.dtype), *x.shape)
     return overwrite(x, new) if x.requires_grad else math.clone(new)
 

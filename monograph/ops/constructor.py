@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..placement import require_here
+from ..placement import CPU, require_here
 from ..tensor import Size, Tensor, as_array, tensor
 from .creation import empty
 from .define import function
@@ -29,7 +29,7 @@ def construct(cls: type[Tensor], dtype: DType | None, args: tuple[Any, ...]) -> 
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         made = _of_data(args[0], dtype, chosen)
     elif all(isinstance(size, (int, np.integer)) for size in args):
-        made = empty(args if args else (0,), dtype=chosen)
+        made = empty(args if args else (0,), dtype=chosen, device=CPU)
     else:
         kinds = ", ".join(type(arg).__name__ for arg in args)
         raise TypeError(f"Tensor() takes sizes, or one sequence of data, but got ({kinds})")
@@ -38,7 +38,7 @@ def construct(cls: type[Tensor], dtype: DType | None, args: tuple[Any, ...]) -> 
 
 def _of_data(data: Any, dtype: DType | None, chosen: DType) -> Tensor:
     if isinstance(data, Size):
-        return empty(tuple(data), dtype=chosen)  # type: ignore[no-any-return]
+        return empty(tuple(data), dtype=chosen, device=CPU)  # type: ignore[no-any-return]
     if isinstance(data, Tensor):
         if dtype is not None and data.dtype is not dtype:
             raise TypeError(f"expected a tensor of {dtype.name}, got one of {data.dtype.name}")
@@ -48,7 +48,7 @@ def _of_data(data: Any, dtype: DType | None, chosen: DType) -> Tensor:
     listed = data if isinstance(data, np.ndarray) else list(data)
     if not isinstance(listed, np.ndarray) and any(isinstance(item, Tensor) for item in listed):
         listed = [item.tolist() if isinstance(item, Tensor) else item for item in listed]
-    return tensor(as_array(np.asarray(listed), chosen))
+    return tensor(as_array(np.asarray(listed), chosen), device=CPU)
 
 
 @function(to=None, method=True)
@@ -69,5 +69,6 @@ def as_subclass(x: Tensor, cls: type[Tensor]) -> Tensor:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass takes a subclass of Tensor, got {cls!r}")
     made = object.__new__(cls)
+    made._storage, made._view = x._storage, x._view
     made.__dict__.update(x.__dict__)
     return made

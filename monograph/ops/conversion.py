@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import placement
+from .. import errors, placement
 from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..placement import contiguous_format, preserve_format
 from ..strides import contiguous, in_order
-from ..tensor import Tensor, lay_out
+from ..tensor import Tensor, lay_out, without_data
 from . import math
 from .define import function
 
@@ -88,17 +88,25 @@ def to(
         copy = copy or (len(rest) > 1 and bool(rest[1]))
     elif other is not None:
         device, dtype = other.device, other.dtype
-    placement.require_here(device)
+    if device is not None and placement.place_of(device) is not x.device:
+        return _moved(x, dtype)
     kept = memory_format is preserve_format or x.is_contiguous(memory_format)
     if dtype is not None and dtype is not x.dtype:
         return laid(math.cast(x, dtype), memory_format)
     return x if kept and not copy else clone(x, memory_format=memory_format)
 
 
+def _moved(x: Tensor, dtype: DType | None) -> Tensor:
+    """x from one device to the other: its contents can be dropped, not found."""
+    if x.is_meta:
+        raise errors.NoDataError()
+    return without_data(x if dtype is None else math.cast(x, dtype))
+
+
 @function(to=None, method=True)
 def cpu(x: Tensor, memory_format: Any = preserve_format) -> Tensor:
     """x on the CPU, where it is."""
-    return to(x, memory_format=memory_format)
+    return to(x, placement.CPU, memory_format=memory_format)
 
 
 @function(to=None, method=True)

@@ -11,7 +11,7 @@ from .. import errors, placement
 from ..ir import build, dtypes
 from ..ir.dtypes import DType
 from ..strides import in_order
-from ..tensor import Tensor, from_numpy, lay_out, lies_like, tensor
+from ..tensor import Tensor, from_numpy, lay_out, lies_like, placed, tensor, without_data
 from . import shape
 from .define import Scalar, function, operator
 from .inplace import into
@@ -23,8 +23,8 @@ def finished(
     pin_memory: bool = False, memory_format: Any = None, out: Any = None,
 ) -> Tensor:  # fmt: skip
     """A new tensor, once the arguments that all functions of creation take are looked at."""
-    if device is not None or layout is not None:
-        placement.require_here(device, layout)
+    if device is not None or layout is not None or placement.default.device is not None:
+        made = placed(made, device, layout)
     if pin_memory:
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
     order = placement.order_of(memory_format, made.ndim)
@@ -63,7 +63,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None, **options: A
     if isinstance(fill_value, complex) and not chosen.is_complex:
         raise errors.OperandError(f"a complex number cannot be written into {chosen.name}")
     made: Tensor = shape.full_of(sizes, fill_value, chosen)
-    return finished(made, **options) if options else made
+    return finished(made, **options) if options or placement.default.device else made
 
 
 def _dtype_of(dtype: DType | None, options: dict[str, Any]) -> DType:
@@ -106,7 +106,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, **optio
     if len(sizes) != len(strides):
         raise errors.OperandError(f"size {list(sizes)} and stride {list(strides)} differ in length")
     reach = sum([s * (n - 1) for s, n in zip(strides, sizes, strict=True)]) + 1
-    line = full((0 if 0 in sizes else reach,), 0, dtype=dtype or dtypes.get_default_dtype())
+    kind = dtype or dtypes.get_default_dtype()
+    line = full((0 if 0 in sizes else reach,), 0, dtype=kind, device=placement.CPU)
     return finished(shape.strided(line, sizes, strides, 0), **options)
 
 
@@ -126,6 +127,12 @@ def empty_permuted(
 # --- like another tensor ------------------------------------------------------------------------
 
 
+def _stay(options: dict[str, Any], input: Tensor) -> None:
+    """Without another choice, what is made like a tensor is on its device."""
+    if options.get("device") is None and (input.is_meta or placement.default.device):
+        options["device"] = input.device
+
+
 @function
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: DType | None = None, **options: Any
@@ -138,6 +145,7 @@ def full_like(
     """
     if options.get("memory_format") is placement.preserve_format:
         del options["memory_format"]
+    _stay(options, input)
     made = full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, **options)
     return made if "memory_format" in options or "out" in options else lies_like(made, input)
 
@@ -170,6 +178,7 @@ def new_full(
     >>> mg.ones(1).new_full((2,), 3).tolist()
     [3.0, 3.0]
     """
+    _stay(options, input)
     return full(size, fill_value, dtype=dtype or input.dtype, **options)
 
 
@@ -178,6 +187,7 @@ def new_zeros(
     input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = None, **options: Any
 ) -> Tensor:
     """Zeros in the dtype of x."""
+    _stay(options, input)
     return full(sizes_of(sizes, size), 0, dtype=dtype or input.dtype, **options)
 
 
@@ -186,6 +196,7 @@ def new_ones(
     input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = None, **options: Any
 ) -> Tensor:
     """Ones in the dtype of x."""
+    _stay(options, input)
     return full(sizes_of(sizes, size), 1, dtype=dtype or input.dtype, **options)
 
 
@@ -194,6 +205,7 @@ def new_empty(
     input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = None, **options: Any
 ) -> Tensor:
     """An `empty` tensor in the dtype of x."""
+    _stay(options, input)
     return full(sizes_of(sizes, size), 0, dtype=dtype or input.dtype, **options)
 
 
@@ -202,6 +214,7 @@ def new_empty_strided(
     input: Tensor, size: Any, stride: Any, dtype: DType | None = None, **options: Any
 ) -> Tensor:
     """An `empty` tensor in the dtype of x, with these strides."""
+    _stay(options, input)
     return empty_strided(size, stride, dtype=dtype or input.dtype, **options)
 
 
@@ -211,7 +224,9 @@ def new_tensor(
     **options: Any,
 ) -> Tensor:  # fmt: skip
     """A tensor with a copy of `data`, in the dtype of x."""
-    return finished(tensor(data, dtype or input.dtype), requires_grad=requires_grad, **options)
+    _stay(options, input)
+    made = tensor(data, dtype or input.dtype, device=placement.CPU)
+    return finished(made, requires_grad=requires_grad, **options)
 
 
 # --- ranges -------------------------------------------------------------------------------------
@@ -244,7 +259,7 @@ def arange(
     length = _count(start, end, step, chosen)
     kind = kind if chosen.is_smooth else int
     made: Tensor = shape.arange_of(length, kind(start), kind(step), chosen)
-    return finished(made, **options) if options else made
+    return finished(made, **options) if options or placement.default.device else made
 
 
 def _count(start: Any, end: Any, step: Any, dtype: DType) -> int:
@@ -383,9 +398,10 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     >>> mg.as_tensor(x) is x
     True
     """
-    placement.require_here(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        return data.to(device=data.device if device is None else device, dtype=dtype)
+    if placement.place_of(device) is placement.META:
+        return without_data(tensor(data, dtype, device=placement.CPU))
     if isinstance(data, np.ndarray) and dtype in (None, dtypes.from_numpy(data.dtype)):
         return from_numpy(data)
     return tensor(data, dtype)
@@ -402,7 +418,9 @@ def asarray(
     >>> mg.asarray([1, 2]).tolist()
     [1, 2]
     """
-    placement.require_here(device)
+    if placement.place_of(device) is placement.META:
+        made = as_tensor(obj, dtype, device)
+        return made.requires_grad_() if requires_grad else made
     shares = isinstance(obj, (Tensor, np.ndarray)) or hasattr(obj, "__dlpack__")
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return finished(frombuffer(obj, dtype=dtype or dtypes.get_default_dtype()),

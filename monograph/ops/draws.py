@@ -143,6 +143,8 @@ def randn(
 def _likened(options: dict[str, Any], dtype: DType | None, input: Tensor) -> dict[str, Any]:
     form = options.get("memory_format")
     kept = {k: v for k, v in options.items() if k != "memory_format" or str(form).endswith("last")}
+    if kept.get("device") is None:
+        kept["device"] = input.device
     return {**kept, "dtype": dtype or input.dtype}
 
 

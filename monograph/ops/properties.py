@@ -85,9 +85,9 @@ def _attach() -> None:
     }
     for name, fact in facts.items():
         setattr(Tensor, name, fact)
-    for name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mkldnn", "is_mps"):
+    for name in ("is_cuda", "is_sparse", "is_quantized", "is_mkldnn", "is_mps"):
         setattr(Tensor, name, False)
-    Tensor.is_cpu = True  # type: ignore[attr-defined]
+    Tensor.is_cpu = property(lambda x: not x.is_meta)  # type: ignore[attr-defined]
 
 
 _attach()

@@ -200,7 +200,7 @@ def storage_line(input: Tensor) -> Tensor:
 
 def _base_of(input: Tensor) -> Tensor:
     base = object.__new__(Tensor)
-    base._storage = input._storage
+    base._storage, base._view = input._storage, None
     return base
 
 

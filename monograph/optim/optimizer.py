@@ -21,6 +21,7 @@ from ..autograd.modes import enable_grad
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import LoadError, array_of
+from ..nn.uninitialized import is_lazy
 from ..recorder import Live, current
 from ..tensor import Tensor
 
@@ -175,7 +176,8 @@ class Optimizer:
             param_group.setdefault(name, default)
         self.param_groups.append(param_group)
         for p in params:
-            self._reserved[p] = self._new_state(p, param_group)
+            if not is_lazy(p):
+                self._reserved[p] = self._new_state(p, param_group)
 
     def _check_params(self, params: list[Tensor]) -> None:
         for p in params:

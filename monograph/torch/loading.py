@@ -22,8 +22,9 @@ import numpy as np
 from .. import errors
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..placement import device
-from ..tensor import Parameter, Size, Tensor, adopt
+from ..placement import CPU, META, device, place_of
+from ..storage import Value, absent_of, laid_out, meta_of
+from ..tensor import Parameter, Size, Tensor, adopt, from_value
 from .parts.storage import STORAGES
 
 MAGIC = 0x1950A86A20F9469CFC6C  # the first number of the older files
@@ -33,8 +34,9 @@ PROTOCOLS = (1001,)
 class Stored:
     """A storage of a file: its elements, and the tensor that holds them once there is one."""
 
-    def __init__(self, dtype: DType | None, content: np.ndarray) -> None:
+    def __init__(self, dtype: DType | None, content: np.ndarray, where: device = CPU) -> None:
         self.dtype = dtype  # None where the tensors say it
+        self.where = where
         self.content = content
         self.base: Tensor | None = None
 
@@ -42,6 +44,8 @@ class Stored:
         self, dtype: DType, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> Tensor:
         """The tensor that a file describes by its place in this storage."""
+        if self.where is META:
+            return from_value(Value(laid_out(absent_of(meta_of(shape, dtype)), strides)))
         if self.base is None:
             line = self.content.view(dtype.numpy)
             whole = offset == 0 and strides == _contiguous(shape) and line.size == _count(shape)
@@ -51,7 +55,7 @@ class Stored:
         found = self.base
         if offset == 0 and tuple(found.shape) == shape and strides == _contiguous(shape):
             seen = object.__new__(Tensor)
-            seen._storage = found._storage
+            seen._storage, seen._view = found._storage, None
             return seen
         return found.as_strided(shape, strides, offset)
 
@@ -88,7 +92,7 @@ def _rebuild_tensor(
 def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any = None, *_: Any) -> Parameter:
     made = object.__new__(Parameter)
     made.__dict__.update(data.__dict__)
-    made._storage = data._storage
+    made._storage, made._view = data._storage, data._view
     made.requires_grad_(requires_grad)
     return made
 
@@ -209,7 +213,8 @@ def load(
 ) -> Any:  # fmt: skip
     """Read a file that `torch.save` wrote, PyTorch's or ours.
 
-    Storages are placed on the CPU. Files that name classes of a program are refused, unless
+    Storages are placed on the CPU, or on `meta` by map_location. Files that name classes of a
+    program are refused, unless
     `weights_only=False` says that the file may run code.
     """
     unpickler = FullUnpickler if weights_only is False else SafeUnpickler
@@ -234,15 +239,15 @@ def _load(file: IO[bytes], where: Any, unpickler: Any, options: dict[str, Any]) 
     return _load_pickles(file, where, unpickler, options)
 
 
-def _check_place(tag: str, where: Any) -> None:
-    """Raise unless storages of that tag go to the CPU."""
+def _place(tag: str, where: Any) -> device:
+    """Where storages of that tag go to: the CPU, or `meta`, where their contents are not read."""
     if isinstance(where, dict):
         where = where.get(tag)
-    if callable(where):
-        return
+    if callable(where) and not isinstance(where, device):
+        return CPU
     target = tag if where is None else str(where)
-    if target.split(":")[0] == "cpu":
-        return
+    if target.split(":")[0] in ("cpu", "meta"):
+        return place_of(target.split(":")[0])
     if where is None:
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
@@ -273,9 +278,9 @@ def _load_archive(file: IO[bytes], where: Any, unpickler: Any, options: dict[str
     def find(identity: tuple[Any, ...]) -> Stored:
         _, kind, key, tag, _ = identity[:5]
         if key not in storages:
-            _check_place(tag, where)
-            raw = np.frombuffer(bytearray(archive.read(f"{folder}data/{key}")), np.uint8)
-            storages[key] = Stored(kind.dtype, raw)
+            place = _place(tag, where)
+            read = b"" if place is META else archive.read(f"{folder}data/{key}")
+            storages[key] = Stored(kind.dtype, np.frombuffer(bytearray(read), np.uint8), place)
         return storages[key]
 
     return unpickler(io.BytesIO(archive.read(found[0])), find, **options).load()
@@ -294,8 +299,8 @@ def _load_pickles(file: IO[bytes], where: Any, unpickler: Any, options: dict[str
         if len(identity) > 5 and identity[5] is not None:
             raise errors.FileFormatError("the file holds views of storages, as before PyTorch 0.2")
         if key not in storages:
-            _check_place(tag, where)
-            storages[key] = Stored(kind.dtype, np.zeros(count * _size(kind.dtype), np.uint8))
+            content = np.zeros(count * _size(kind.dtype), np.uint8)
+            storages[key] = Stored(kind.dtype, content, _place(tag, where))
         return storages[key]
 
     try:

@@ -16,10 +16,10 @@ summary on standard error says how many optimizer steps there were, how long eac
 was compiled and why; `--quiet` leaves it out. A traceback shows the lines of the script;
 `MONOGRAPH_VERBOSITY=1` shows ours too.
 
-Tensors are on the CPU. `torch.cuda.is_available()` is False, and `.cuda()` raises what a CPU build
-of PyTorch raises. `torch.save` and `torch.load` read and write PyTorch's files; loading runs no
-code from a file unless `weights_only=False` says so. Random numbers have PyTorch's distributions,
-not its sequences.
+Tensors are on the CPU, or on `meta`, where they have shapes and no contents.
+`torch.cuda.is_available()` is False, and `.cuda()` raises what a CPU build of PyTorch raises.
+`torch.save` and `torch.load` read and write PyTorch's files; loading runs no code from a file
+unless `weights_only=False` says so. Random numbers have PyTorch's distributions, not its sequences.
 
 `torch.compile`, `torch.jit.script` and `torch.jit.trace` give the function back: it is compiled as
 it is. `torch.autocast("cpu")` casts by PyTorch's lists, except that recurrent layers give float32.
@@ -41,8 +41,7 @@ forward and a backward pass in training mode, in float32 and float64.
 In float64 errors are 1e-15 to 1e-13 of a tensor's largest element, except 1e-6 where transformers
 itself computes in float32 (losses, norms of Llama and T5), and 1e-7 where PyTorch rounds a constant
 of hardsigmoid's derivative. In float32 the bound is 1e-4, or four times PyTorch's own error where
-that is more. `generate` and `save_pretrained` work; `from_pretrained` does not yet, as it builds
-models on the device `meta`: build from the configuration and use `load_state_dict`.
+that is more. `generate`, `save_pretrained` and `from_pretrained` of a local folder work.
 
 `pip install 'monograph[libraries]'` installs these versions; `pytest -m long tests/libraries` runs
 the comparison. Dropout draws other random numbers than PyTorch's, so it is off there. Attention by

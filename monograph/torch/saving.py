@@ -157,7 +157,7 @@ class _Call:
 def memory_of(tensor: Tensor) -> np.ndarray:
     """The elements of a tensor's storage in the order in which its strides say they lie."""
     whole = object.__new__(Tensor)
-    whole._storage = tensor._storage
+    whole._storage, whole._view = tensor._storage, None
     array = whole._array()
     strides = tensor._storage.strides
     if strides is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.libraries.running import check, saved, wanted
+from tests.libraries.running import PROGRAMS, check, run, saved, wanted
 
 pytestmark = [pytest.mark.long, *wanted("transformers")]
 MODELS = (
@@ -20,3 +20,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("model", MODELS)
 def test_forward_and_backward(folder, model, dtype):
     check("transformers_models.py", folder, model, dtype)
+
+
+@pytest.mark.parametrize("saves", ["monograph", "torch"])
+def test_from_pretrained(tmp_path, saves):
+    """A model that one of them saved is read by the other."""
+    program = PROGRAMS / "transformers_folders.py"
+    runner = ["-m", "monograph.cli.main", "run", "--quiet"]
+    first, second = ([], runner) if saves == "torch" else (runner, [])
+    run(*first, program, "save", tmp_path)
+    assert run(*second, program, "load", tmp_path).strip() == "the same"

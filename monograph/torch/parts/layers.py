@@ -11,6 +11,7 @@ from ...nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module, NLLLoss, Parame
 from ...nn.batch_norm import _BatchNorm, _InstanceNorm, _RunningNorm
 from ...nn.conv import _Conv, _ConvTranspose, _Layer
 from ...nn.dropout import _Dropout
+from ...nn.lazy import LazyModuleMixin
 from ...nn.loss import _Loss, _WeightedLoss
 from ...nn.pooling import (
     _AdaptiveAvgPool,
@@ -21,6 +22,7 @@ from ...nn.pooling import (
     _MaxUnpool,
 )
 from ...nn.state import IncompatibleKeys
+from ...nn.uninitialized import UninitializedBuffer, UninitializedParameter, is_lazy
 from ...ops.define import members
 from .parallel import DataParallel
 
@@ -41,26 +43,6 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """The module itself: its batches are all there are."""
         return module
-
-
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is found at the first call; lazy layers are not supported."""
-
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        raise NotImplementedError("lazy layers are not supported: give the sizes")
-
-
-def _lazy(name: str) -> type:
-    def refuse(self: Any, *args: Any, **options: Any) -> None:
-        raise NotImplementedError(f"nn.{name} is not supported: give the sizes to {name[4:]}")
-
-    return type(name, (Module,), {"__init__": refuse, "__doc__": "Refused: give the sizes."})
-
-
-_SIZED = ("Linear", *[f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm",
-                                                 "InstanceNorm") for n in (1, 2, 3)])  # fmt: skip
-_LAZY = [f"Lazy{name}" for name in _SIZED]
-globals().update({name: _lazy(name) for name in _LAZY})
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
@@ -95,9 +77,10 @@ def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Container", "DataParallel", "Module",
-    "NLLLoss2d", "Parameter", "SyncBatchNorm", "UninitializedParameter", "_AdaptiveAvgPoolNd",
+    "NLLLoss2d", "Parameter", "SyncBatchNorm", "_AdaptiveAvgPoolNd",
     "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeNd",
     "_DropoutNd", "_InstanceNorm", "_LPPoolNd", "_Loss", "_MaxPoolNd", "_MaxUnpoolNd", "_NormBase",
     "_IncompatibleKeys", "_WeightedLoss", "_get_activation_fn", "_ntuple", "_pair", "_quadruple",
-    "_reverse_repeat_tuple", "_single", "_triple", *_LAZY,
+    "_reverse_repeat_tuple", "_single", "_triple", "LazyModuleMixin", "UninitializedBuffer",
+    "UninitializedParameter", "is_lazy",
 ]  # fmt: skip

@@ -93,15 +93,17 @@ def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001
 
 
 def set_default_device(device: Any) -> None:
-    """Choose the device of new tensors; there is the CPU only."""
-    from ...placement import require_here
+    """Choose the device of new tensors: the CPU, or `meta`."""
+    from ... import placement
 
-    require_here(device)
+    placement.default.device = None if device is None else placement.place_of(device)
 
 
 def get_default_device() -> Any:
     """The device of new tensors."""
-    return device("cpu")
+    from ... import placement
+
+    return placement.default.device or placement.CPU
 
 
 def get_device_module(device: Any = None) -> Any:

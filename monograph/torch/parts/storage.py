@@ -14,12 +14,11 @@ from ...tensor import Tensor, adopt
 class UntypedStorage:
     """The bytes that a tensor and its views share."""
 
-    device = Tensor.device
     is_cuda = False
 
     def __init__(self, owner: Tensor) -> None:
         whole = object.__new__(Tensor)
-        whole._storage = owner._storage
+        whole._storage, whole._view = owner._storage, None
         self._whole = whole
 
     @classmethod
@@ -28,6 +27,10 @@ class UntypedStorage:
         if shared:
             raise NotImplementedError("a storage that writes into its file is not supported")
         return UntypedStorage(adopt(np.fromfile(filename, np.uint8, nbytes)))
+
+    @property
+    def device(self) -> Any:
+        return self._whole.device
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
