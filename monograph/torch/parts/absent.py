@@ -62,6 +62,23 @@ STAND_INS = {
     "_C._jit_set_profiling_mode": StandIn("programs are always compiled", lambda flag: False),
     "cuda.nvtx.range_push": StandIn("there is no GPU whose timeline it would mark", lambda text: 0),
     "cuda.nvtx.range_pop": StandIn("there is no GPU whose timeline it would mark", lambda: 0),
+    **{
+        f"utils.tensorboard.SummaryWriter.add_{what}": StandIn(
+            "of TensorBoard's files scalars, texts, histograms, images and hparams are written"
+        )
+        for what in (
+            "graph",
+            "embedding",
+            "audio",
+            "video",
+            "pr_curve",
+            "pr_curve_raw",
+            "mesh",
+            "custom_scalars",
+            "onnx_graph",
+            "tensor",
+        )
+    },
     "library.custom_op": StandIn(
         "a Python function needs no registration", lambda *a, **k: _decorator
     ),
@@ -128,7 +145,6 @@ REFUSED = {
          "nn.attention.flex_attention.create_block_mask"],
         "give the mask to scaled_dot_product_attention"
     ),
-    "utils.tensorboard.SummaryWriter": "TensorBoard's files are not written; log the numbers",
     "autograd.forward_ad.make_dual": "use torch.func.jvp",
     "autograd.forward_ad.unpack_dual": "use torch.func.jvp",
     "autograd.forward_ad.dual_level": "use torch.func.jvp",
