@@ -170,7 +170,8 @@ TORCH = Tree(MODULES, STAND_INS, REFUSED)
 
 _IMAGES = "monograph.vision"
 _BACKBONES = {
-    "alexnet": "plain", "densenet": "densenet", "mobilenet": "mobile", "mobilenetv2": "mobile",
+    "alexnet": "plain", "densenet": "densenet", "googlenet": "inception",
+    "inception": "inception", "mobilenet": "mobile", "mobilenetv2": "mobile",
     "mobilenetv3": "mobile", "resnet": "resnet", "shufflenetv2": "mobile", "squeezenet": "plain",
     "vgg": "plain",
 }  # fmt: skip

@@ -25,12 +25,15 @@ NAMES = {
     "mobilenet_v3_small": "d4f1a3a644432ce3",
     "shufflenet_v2_x1_0": "1614bda6c2c38565",
     "shufflenet_v2_x0_5": "843ba1c44b06c97f",
+    "googlenet": "7bb52acb04403da3",
+    "inception_v3": "d86c3cdc65db48dc",
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_weights_are_named_as_in_torchvision(name):
-    state = getattr(models, name)().state_dict()
+    drawn = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    state = getattr(models, name)(**drawn).state_dict()
     shapes = repr([(key, tuple(value.shape)) for key, value in state.items()])
     assert hashlib.sha256(shapes.encode()).hexdigest()[:16] == NAMES[name]
 
@@ -81,3 +84,11 @@ def test_models_by_name():
     assert isinstance(models.get_model("squeezenet1_1"), models.SqueezeNet)
     with pytest.raises(ValueError, match="Unknown model"):
         models.get_model("resnet17")
+
+
+@pytest.mark.parametrize("name, size", [("googlenet", 32), ("inception_v3", 299)])
+def test_classifiers_on_the_way(name, size):
+    with mg.device("meta"):  # shapes are enough here
+        model, x = getattr(models, name)(num_classes=4), mg.zeros(2, 3, size, size)
+    assert [tuple(scores.shape) for scores in model(x)] == [(2, 4)] * (3 if size == 32 else 2)
+    assert model.eval()(x).shape == (2, 4)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import densenet as _dense
+from . import inception as _inception
 from . import mobile as _mobile
 from . import plain as _plain
 from . import resnet as _residual
 from .densenet import DenseNet
+from .inception import GoogLeNet, GoogLeNetOutputs, Inception3, InceptionOutputs
 from .mobile import MobileNetV2, MobileNetV3, ShuffleNetV2
 from .plain import VGG, AlexNet, SqueezeNet
 from .resnet import ResNet
@@ -16,6 +18,7 @@ from .weights import WeightsOf
 
 MODELS = {
     **_residual.MODELS, **_plain.MODELS, **_dense.MODELS, **_mobile.MODELS,
+    **_inception.MODELS,
 }  # fmt: skip
 globals().update(MODELS)
 
@@ -37,6 +40,7 @@ _TITLES = {
     "resnet": "ResNet", "resnext": "ResNeXt", "wide_resnet": "Wide_ResNet", "vgg": "VGG",
     "alexnet": "AlexNet", "squeezenet": "SqueezeNet", "densenet": "DenseNet",
     "mobilenet_v": "MobileNet_V", "shufflenet_v": "ShuffleNet_V",
+    "googlenet": "GoogLeNet", "inception_v": "Inception_V",
 }  # fmt: skip
 
 
@@ -50,6 +54,7 @@ _WEIGHTS = {_title(name): WeightsOf(_title(name)) for name in MODELS}
 globals().update(_WEIGHTS)
 
 __all__ = [
-    "VGG", "AlexNet", "DenseNet", "MobileNetV2", "MobileNetV3", "ResNet", "ShuffleNetV2",
+    "VGG", "AlexNet", "DenseNet", "GoogLeNet", "GoogLeNetOutputs", "Inception3",
+    "InceptionOutputs", "MobileNetV2", "MobileNetV3", "ResNet", "ShuffleNetV2",
     "SqueezeNet", "get_model", "list_models", *MODELS, *_WEIGHTS,
 ]  # fmt: skip
