@@ -30,13 +30,27 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class EpilogueStep:
+    """One function of the result, before it is stored: "add", "sub", "mul" or "div" of a vector
+    along the channels (the columns of a product), or "relu"."""
+
+    function: str
+    vector: Node | None
+
+
+@dataclass(frozen=True)
 class MatmulCall:
-    """c[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]; batch axes may be several or none."""
+    """c[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]; batch axes may be several or none.
+
+    `node` is what the call computes, by an `epilogue` of the nodes `inside`, which nothing stores.
+    """
 
     node: Node
     a: Operand
     b: Operand
     c: Operand
+    epilogue: tuple[EpilogueStep, ...] = ()
+    inside: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,8 @@ class ConvolutionCall:
     padding: tuple[int, ...]
     padding_right: tuple[int, ...]
     groups: int
+    epilogue: tuple[EpilogueStep, ...] = ()
+    inside: tuple[Node, ...] = ()
 
 
 def view_of(node: Node, strides: Strides) -> tuple[Node, Expr]:
@@ -152,7 +168,8 @@ def _grouped(
             [place[run[-1]] if here else 0 for run, here in zip(axes, present, strict=True)]
         )
         made.append(Operand(base, shape, _unit_strides(shape, strides), offset))
-    return MatmulCall(node, *made)
+    a_matrix, b_matrix, c_matrix = made
+    return MatmulCall(node, a_matrix, b_matrix, c_matrix)
 
 
 def _unit_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:

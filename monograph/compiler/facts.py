@@ -19,7 +19,17 @@ from ..ir.index import Var
 from ..ir.node import Node
 from .fuse import Fusion, Unit
 from .lower import Lowered
-from .plan import CheckStep, HostStep, KernelStep, LibraryStep, LoopStep, Plan, Planner, Step
+from .plan import (
+    EPILOGUES,
+    CheckStep,
+    HostStep,
+    KernelStep,
+    LibraryStep,
+    LoopStep,
+    Plan,
+    Planner,
+    Step,
+)
 
 # What is written or read again while it is still in cache does not go to memory twice.
 CACHE_BYTES = 1 << 20
@@ -124,6 +134,7 @@ def _library(step: LibraryStep, origin: tuple[int, ...]) -> Facts:
     src, weights, dst = (step.operands[n].shape for n in ("src", "weights", "dst"))
     flops = 2 * sizes["dst"] * (src[-1] if step.kind == "matmul" else prod(weights[1:]))
     shapes = " ".join("×".join(map(str, shape)) for shape in (src, weights, dst))
+    shapes += "".join(f" {EPILOGUES[n]}" for n in step.options.get("epilogue", ()))
     return Facts(f"{step.kind} {shapes}", "library", nbytes, nbytes, flops, origin)
 
 
@@ -272,6 +283,8 @@ def _computed(unit: Unit, fusion: Fusion) -> Iterator[Node]:
         yield node
         if unit.library is None:
             stack += node.inputs
+        elif node is unit.library.node:
+            yield from unit.library.inside
 
 
 # --- regions --------------------------------------------------------------------------------------

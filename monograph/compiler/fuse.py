@@ -81,8 +81,9 @@ class Fusion:
 
     outputs: Sequence[Node]
     layouts: Layouts
-    calls: dict[int, LibraryCall]  # by id of the Contract
+    calls: dict[int, LibraryCall]  # by id of what it computes: a Contract, or what follows one
     supports: Supports = everything  # element types that kernels may have
+    absorbed: set[int] = field(default_factory=set)  # Contracts within the call of another node
     units: list[Unit] = field(default_factory=list)
     home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
     above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
@@ -112,12 +113,13 @@ class Fusion:
     def is_anchor(self, node: Node) -> bool:
         """Whether a unit produces this node, rather than each use computing it."""
         kinds = (Reduce, Contract, Scatter, Loop, LoopResult)
-        by_kind = isinstance(node, kinds) and node.id not in self.host
+        by_kind = isinstance(node, kinds) and node.id not in self.host | self.absorbed
         return by_kind or node.id in self.kept
 
     def is_boundary(self, node: Node) -> bool:
         """Whether a body finds this node in memory or in an accumulator."""
-        return isinstance(node, (Buffer, Slot)) or self.is_anchor(node)
+        known = isinstance(node, (Buffer, Slot)) or node.id in self.absorbed
+        return known or self.is_anchor(node)
 
     def _keep(self, nodes: Iterable[Node]) -> None:
         self.kept.update(n.id for n in nodes if inlined(n))
@@ -179,7 +181,7 @@ class Fusion:
         if isinstance(node, Reduce):
             frame, form = reduction_frame(node, self.layouts)
             return (frame.runs, self._depth(node)) if form != "split" else node.id
-        if isinstance(node, (Contract, Scatter, Loop, LoopResult)):
+        if isinstance(node, (Contract, Scatter, Loop, LoopResult)) or node.id in self.calls:
             return node.id
         return (pointwise_frame(node, self.layouts).runs, self._depth(node))
 
@@ -238,7 +240,7 @@ class Fusion:
             unit.loop.results.append(node)
             unit.touches.add(node.id)
             return
-        if isinstance(node, Contract):
+        if node.id in self.calls:
             call = self.calls[node.id]
             self._open(Unit(0, library=call), node, self._needs_nodes(operands(call)))
             return
@@ -525,9 +527,11 @@ def kept_place(node: Node, full: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 def operands(call: LibraryCall) -> list[Node]:
     """What a library call reads."""
+    vectors = [step.vector for step in call.epilogue if step.vector is not None]
     if isinstance(call, MatmulCall):
-        return [call.a.base, call.b.base]
-    return [n for n in (call.source, call.weights, call.target) if n is not call.node]
+        return [call.a.base, call.b.base, *vectors]
+    named = (call.source, call.weights, call.target)
+    return [n for n in named if n is not call.node] + vectors
 
 
 def _bits(mask: int) -> list[int]:

@@ -23,6 +23,7 @@ from ..ir.node import Buffer, Loop, LoopResult, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
 from ..storage import Value
+from . import epilogue
 from .alike import Alike
 from .checks import Note, reductions
 from .contract import MatmulCall
@@ -186,7 +187,9 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         made.graph = contracted.outputs
     with made.step("fuse"):
         outputs = [node for node in made.graph if node.size != 0]
-        fusion = Fusion(outputs, contracted.layouts, contracted.calls, supports)
+        fuses = getattr(backend, "fuses", None) if made.decisions is None else None
+        found = epilogue.find(contracted, outputs, fuses)
+        fusion = Fusion(outputs, contracted.layouts, found.calls, supports, found.absorbed)
         made.units = fusion.run()
         if made.decisions is not None and any(unit.host for unit in made.units):
             raise TypeError("what the reference interpreter runs has sizes of its own")

@@ -24,6 +24,8 @@ from .turns import LoweredLoop, Places, nbytes
 
 ALIGNMENT = 64
 PACKED = "packed_weights"  # the workspace that holds weights in a library's layout
+EPILOGUE = "epilogue"  # begins the names of operands that are vectors of an epilogue
+EPILOGUES = ("add", "sub", "mul", "div", "relu")  # by number in the option "epilogue"
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
 # ("slot", number, 0), or ("status", 0, 0), the word that says whether all went well.
 Ref = tuple[str, int, int]
@@ -52,8 +54,9 @@ class Layout:
 class LibraryStep:
     """One library call: "matmul", or a convolution's "forward", "backward_data", …
 
-    In a loop, "pack" brings the weights of a product into the library's layout once, and the
-    product has the option "packed".
+    The option "epilogue" lists what is done to the result, see EPILOGUES; the vector that the n-th
+    function takes is the operand "epilogue<n>". In a loop, "pack" brings the weights of a product
+    into the library's layout once, and the product has the option "packed".
     """
 
     kind: str
@@ -166,18 +169,29 @@ def step_of(
     call: MatmulCall | ConvolutionCall, strides: Strides | None
 ) -> tuple[str, dict[str, Layout], dict[str, tuple[int, ...]]]:
     """(kind, operand layouts, options) of a library call, without addresses."""
+    vectors = {
+        name: Layout((n.size,), (1,), n.dtype.name) for name, n in _epilogue_vectors(call).items()
+    }
+    functions = tuple([EPILOGUES.index(step.function) for step in call.epilogue])
+    ending = {"epilogue": functions} if functions else {}
     if isinstance(call, MatmulCall):
         named = {"src": call.a, "weights": call.b, "dst": call.c}
         layouts = {name: _layout(o) for name, o in named.items()}
-        return "matmul", layouts, {}
+        return "matmul", {**layouts, **vectors}, ending
     assert strides is not None
     nodes = {"src": call.source, "weights": call.weights, "dst": call.target}
     layouts = {name: Layout(n.shape, strides(n), n.dtype.name) for name, n in nodes.items()}
     options = {
         "stride": call.stride, "dilation": call.dilation, "padding_left": call.padding,
-        "padding_right": call.padding_right, "groups": (call.groups,),
+        "padding_right": call.padding_right, "groups": (call.groups,), **ending,
     }  # fmt: skip
-    return call.kind, layouts, options
+    return call.kind, {**layouts, **vectors}, options
+
+
+def _epilogue_vectors(call: MatmulCall | ConvolutionCall) -> dict[str, Node]:
+    """The vectors of an epilogue, each named by the step that takes it."""
+    steps = enumerate(call.epilogue)
+    return {f"{EPILOGUE}{n}": step.vector for n, step in steps if step.vector is not None}
 
 
 LibraryFacts = tuple[str, dict[str, Layout], dict[str, tuple[int, ...]]]
@@ -213,10 +227,12 @@ def _layout(operand: Operand) -> Layout:
 
 def library_nodes(call: MatmulCall | ConvolutionCall) -> dict[str, tuple[Node, int]]:
     """Operand name → (node in memory, element offset)."""
+    vectors = {name: (node, 0) for name, node in _epilogue_vectors(call).items()}
     if isinstance(call, MatmulCall):
         named = {"src": call.a, "weights": call.b, "dst": call.c}
-        return {name: (o.base, o.offset) for name, o in named.items()}
-    return {"src": (call.source, 0), "weights": (call.weights, 0), "dst": (call.target, 0)}
+        return {name: (o.base, o.offset) for name, o in named.items()} | vectors
+    nodes = {"src": call.source, "weights": call.weights, "dst": call.target}
+    return {name: (node, 0) for name, node in nodes.items()} | vectors
 
 
 @dataclass

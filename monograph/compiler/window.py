@@ -59,7 +59,7 @@ def _is_large(call: MatmulCall) -> Node | None:
     """The result of a product that is larger than what it is made of."""
     node, depth = call.node, call.a.shape[-1]
     *_, m, n = call.c.shape
-    if node.dtype is not dtypes.float32 or node.ndim < 2 or depth > DEEPEST:
+    if node.dtype is not dtypes.float32 or node.ndim < 2 or depth > DEEPEST or call.epilogue:
         return None
     if m * n < max(LEAST_MATRIX, (m + n) * depth):  # measured: stored, small ones are faster
         return None

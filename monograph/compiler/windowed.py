@@ -219,7 +219,7 @@ class Classified:
 def multiply_of(call: MatmulCall, windows: Mapping[int, Node], space: Space) -> Classified | None:
     """The product as a step by rows, if exactly one of its matrices is a window."""
     found = [o.base.id in windows for o in (call.a, call.b, call.c)]
-    if found.count(True) != 1:
+    if found.count(True) != 1 or call.epilogue:
         return None
     *batch, m, n = call.c.shape
     depth = call.a.shape[-1]

@@ -13,7 +13,6 @@ def _compile_at_first_sight():
         yield
 
 
-
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax"])
 def test_an_optimiser_counts_in_the_kernel_of_its_update(name):
     def trained(backend):

@@ -61,6 +61,11 @@ def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> d
     return library.workspace(steps)
 
 
+def fuses(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
+    """Whether oneDNN does the call and its epilogue as well as the call alone."""
+    return library.fuses(kind, operands, options)
+
+
 def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
     """Whether weights that do not change from call to call are worth a layout of their own."""
     return kind == "matmul" and library.prepare("pack", operands, options) is not None

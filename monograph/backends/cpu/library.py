@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...compiler.plan import EPILOGUE, EPILOGUES
 from . import onednn
 from .onednn import Primitive, TensorSpec
 
@@ -32,8 +33,10 @@ def prepare(
     specs = {n: TensorSpec(o.shape, o.strides, o.dtype) for n, o in operands.items()}
     if kind == "pack" or "packed" in options:
         return _packed(kind, specs)
+    epilogue = tuple([EPILOGUES[n] for n in options.get("epilogue", ())])
     if kind == "matmul":
-        primitive = onednn.matmul(specs["src"], specs["weights"], specs["dst"])
+        product = specs["src"], specs["weights"], specs["dst"]
+        primitive = onednn.matmul(*product, epilogue=epilogue)
         if primitive is None:
             return None
         return [BoundStep(primitive, primitive.operands)]
@@ -41,13 +44,24 @@ def prepare(
         kind, specs["src"], specs["weights"], specs["dst"],  # type: ignore[arg-type]
         stride=options["stride"], dilation=options["dilation"],
         padding_left=options["padding_left"], padding_right=options["padding_right"],
-        groups=options["groups"][0],
+        groups=options["groups"][0], epilogue=epilogue,
     )  # fmt: skip
     if steps is None:
         return None
     return [
         BoundStep(s.primitive, tuple(s.operands[name] for name in s.primitive.operands))
         for s in steps
+    ]
+
+
+def fuses(kind: str, operands: Mapping[str, Any], options: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether oneDNN has the same code for a call with its epilogue as for one without."""
+    plain = prepare(kind, operands, {n: o for n, o in options.items() if n != "epilogue"})
+    whole = prepare(kind, operands, options)
+    if plain is None or whole is None:
+        return False
+    return [s.primitive.implementation for s in plain] == [
+        s.primitive.implementation for s in whole
     ]
 
 
@@ -70,6 +84,6 @@ def workspace(steps: list[BoundStep]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for step in steps:
         for name, nbytes in zip(step.buffers, step.primitive.operand_bytes, strict=True):
-            if name not in ("src", "weights", "dst"):
+            if name not in ("src", "weights", "dst") and not name.startswith(EPILOGUE):
                 sizes[name] = max(sizes.get(name, 0), nbytes)
     return sizes

@@ -21,6 +21,7 @@ from .descriptor import (
     describe,
     describe_any,
 )
+from .epilogue import Epilogue, Names
 from .library import Library, dimensions, open_library, require_library
 from .primitive import (
     ARGUMENT_DIFF_DST,
@@ -91,6 +92,14 @@ class Problem:
     weight_shape: Sizes
     geometry: Geometry
     groups: int
+    epilogue: Names = ()
+
+    def ending(self, library: Library) -> Epilogue | None:
+        """The epilogue with its operands."""
+        rank = len(self.dst.shape)
+        if not self.epilogue:
+            return None
+        return Epilogue(library, self.epilogue, rank, 1, self.dst.shape[1])
 
     @property
     def flops(self) -> int:
@@ -120,8 +129,11 @@ def convolution(
     padding_right: Sizes,
     groups: int = 1,
     opaque_weights: bool = False,
+    epilogue: Names = (),
 ) -> Primitive | None:
     """A primitive with operands `src`, `weights`, `dst` and, where needed, `scratchpad`.
+
+    Vectors of an `epilogue`, of the forward convolution only, follow as `epilogue0` and so on.
 
     `src` and `dst` are the convolution's input and output for each kind: the gradient by data
     writes `src`, the gradient by weights writes `weights`. `weight_shape` may be left out where
@@ -134,7 +146,7 @@ def convolution(
         return None
     geometry = Geometry(stride, dilation, padding_left, padding_right)
     given = None if opaque_weights else weights
-    problem = Problem(kind, src, given, dst, shape, geometry, groups)
+    problem = Problem(kind, src, given, dst, shape, geometry, groups, epilogue)
     kernel = _convolution_kernel(problem)
     if kernel is None:
         return None
@@ -152,9 +164,10 @@ def _convolution_kernel(problem: Problem) -> Kernel | None:
     layouts = _layouts(library, problem)
     if layouts is None:
         return None
-    descriptor = _primitive_descriptor(library, problem, layouts)
+    ending = problem.ending(library)
+    descriptor = _primitive_descriptor(library, problem, layouts, ending)
     operands = _operands(library, problem, layouts, descriptor) if descriptor else []
-    return make_kernel(library, descriptor, operands, problem.flops)
+    return make_kernel(library, descriptor, operands, problem.flops, ending)
 
 
 def _layouts(library: Library, problem: Problem) -> Layouts | None:
@@ -176,10 +189,12 @@ def _weights_layout(library: Library, problem: Problem) -> MemoryDescriptor | No
     return describe(library, spec)
 
 
-def _primitive_descriptor(library: Library, problem: Problem, layouts: Layouts) -> int:
+def _primitive_descriptor(
+    library: Library, problem: Problem, layouts: Layouts, ending: Epilogue | None
+) -> int:
     """The primitive descriptor of any kind; 0 where oneDNN has none."""
     if problem.kind == "forward":
-        return _forward(library, problem, layouts)
+        return _forward(library, problem, layouts, ending)
     hint = _forward(library, problem, layouts)
     if not hint:
         return 0
@@ -189,8 +204,10 @@ def _primitive_descriptor(library: Library, problem: Problem, layouts: Layouts) 
         library.call("dnnl_primitive_desc_destroy", hint)
 
 
-def _forward(library: Library, problem: Problem, layouts: Layouts) -> int:
-    with attributes(library) as attribute:
+def _forward(
+    library: Library, problem: Problem, layouts: Layouts, ending: Epilogue | None = None
+) -> int:
+    with attributes(library, ending=ending) as attribute:
         return library.try_create(
             "dnnl_convolution_forward_primitive_desc_create",
             library.engine,

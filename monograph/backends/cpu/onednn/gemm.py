@@ -12,6 +12,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from .descriptor import TensorSpec, copy_descriptor, dense_strides, describe, describe_any
+from .epilogue import Epilogue, Names
 from .library import Library, open_library, require_library
 from .primitive import (
     ARGUMENT_BIAS,
@@ -48,31 +49,36 @@ def matmul(
     *,
     bias: bool = False,
     accumulate: bool = False,
+    epilogue: Names = (),
 ) -> Primitive | None:
-    """c = a @ b (+ bias), or c += a @ b with `accumulate`.
+    """c = a @ b (+ bias), or c += a @ b with `accumulate`; then `epilogue` is done to c.
 
     The operands of the primitive are `src` (a), `weights` (b), `dst` (c), then `bias`, a dense row
-    of c's width, and `scratchpad` where they exist. Empty tensors give None.
+    of c's width, `scratchpad` and the epilogue's vectors where they exist. Empty tensors give None.
     """
     if open_library() is None:
         return None
-    kernel = _matmul_kernel(a, b, c, bias, accumulate)
+    kernel = _matmul_kernel(a, b, c, bias, accumulate, epilogue)
     return None if kernel is None else Primitive(kernel)
 
 
 @functools.lru_cache(maxsize=4096)
 def _matmul_kernel(
-    a: TensorSpec, b: TensorSpec, c: TensorSpec, bias: bool, accumulate: bool
+    a: TensorSpec, b: TensorSpec, c: TensorSpec, bias: bool, accumulate: bool, epilogue: Names
 ) -> Kernel | None:
     product = _as_product(a, b, c)
-    if product is None:
+    if product is None or (epilogue and product.exchanged):
         return None
     library = require_library()
+    ending = None
+    if epilogue:
+        rank = len(product.result.shape)
+        ending = Epilogue(library, epilogue, rank, rank - 1, product.result.shape[-1])
     operands = _operands(library, product, bias)
     if operands is None:
         return None
     layouts = {each.argument: each.descriptor.handle for each in operands}
-    with attributes(library, c.dtype if accumulate else None) as attribute:
+    with attributes(library, c.dtype if accumulate else None, ending) as attribute:
         descriptor = library.try_create(
             "dnnl_matmul_primitive_desc_create",
             library.engine,
@@ -82,7 +88,7 @@ def _matmul_kernel(
             layouts[ARGUMENT_DST],
             attribute,
         )
-    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1])
+    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1], ending)
 
 
 def packed_matmul(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Primitive | None:

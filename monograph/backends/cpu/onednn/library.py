@@ -67,6 +67,9 @@ SIGNATURES: dict[str, tuple[type[object], ...]] = {
     "dnnl_post_ops_create": (HANDLE,),
     "dnnl_post_ops_destroy": (c_void_p,),
     "dnnl_post_ops_append_sum": (c_void_p, c_float, c_int32, c_int),
+    "dnnl_post_ops_append_binary": (c_void_p, c_int, c_void_p),
+    "dnnl_post_ops_append_eltwise": (c_void_p, c_int, c_float, c_float),
+    "dnnl_post_ops_append_prelu": (c_void_p, c_int),
     "dnnl_matmul_primitive_desc_create": (HANDLE, *[c_void_p] * 6),
     "dnnl_reorder_primitive_desc_create": (HANDLE, *[c_void_p] * 5),
     "dnnl_convolution_forward_primitive_desc_create": (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from .conv import Kind, Sizes, convolution
 from .descriptor import TensorSpec
+from .epilogue import Names
 from .pack import reorder
 from .primitive import Primitive
 
@@ -42,6 +43,7 @@ def convolution_plan(
     padding_left: Sizes,
     padding_right: Sizes,
     groups: int = 1,
+    epilogue: Names = (),
 ) -> list[Step] | None:
     """The fastest steps for a convolution whose weights lie as `weights` says.
 
@@ -60,6 +62,7 @@ def convolution_plan(
             padding_right=padding_right,
             groups=groups,
             opaque_weights=opaque_weights,
+            epilogue=epilogue,
         )
 
     plain = candidate(opaque_weights=False)

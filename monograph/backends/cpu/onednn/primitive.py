@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_int, c_void_p
 from dataclasses import dataclass
+from typing import Protocol
 
 from .descriptor import DATA_TYPES, MemoryDescriptor, copy_descriptor
 from .library import Library
@@ -33,6 +34,8 @@ ARGUMENT_DIFF_SRC = 129
 ARGUMENT_DIFF_DST = 145
 ARGUMENT_DIFF_WEIGHTS = 161
 
+_ZERO = (ctypes.c_float * 16)()  # oneDNN reads it, nothing writes
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -41,6 +44,16 @@ class Operand:
     name: str
     argument: int
     descriptor: MemoryDescriptor
+
+
+class Ending(Protocol):
+    """What is done to a result before it is stored; see `epilogue.py`."""
+
+    vectors: list[Operand]  # arguments of the primitive
+    zeros: list[Operand]  # those that are always the number 0
+
+    def append(self, operations: int) -> None:
+        """Add it to the post-operations of a primitive."""
 
 
 class ExecArgument(ctypes.Structure):
@@ -53,9 +66,11 @@ class Kernel:
     """A `dnnl_primitive_t`, made from a primitive descriptor that this object consumes."""
 
     def __init__(
-        self, library: Library, descriptor: int, operands: Sequence[Operand], flops: int
-    ) -> None:
+        self, library: Library, descriptor: int, operands: Sequence[Operand], flops: int,
+        zeros: Sequence[Operand] = (),
+    ) -> None:  # fmt: skip
         self.library = library
+        self.zeros = tuple(zeros)  # arguments that are always the number 0
         self.flops = flops
         self.implementation = implementation_name(library, descriptor)
         self.operands = (*operands, *_scratchpad(library, descriptor))
@@ -84,14 +99,17 @@ class Primitive:
         self.flops = kernel.flops
         self.is_copy = kernel.flops == 0  # of an array to another layout
         self.operands = tuple(each.name for each in kernel.operands)
-        self.argument_ids = tuple(each.argument for each in kernel.operands)
+        given = (*kernel.operands, *kernel.zeros)
+        self.argument_ids = tuple(each.argument for each in given)
         self.operand_bytes = tuple(each.descriptor.bytes for each in kernel.operands)
         self.memories = _create_memories(library, kernel.operands)
-        arguments = map(ExecArgument, self.argument_ids, self.memories)
-        self._exec_arguments = (ExecArgument * len(self.memories))(*arguments)
+        self._zeros = _create_memories(library, kernel.zeros, ctypes.addressof(_ZERO))
+        every = (*self.memories, *self._zeros)
+        arguments = map(ExecArgument, self.argument_ids, every)
+        self._exec_arguments = (ExecArgument * len(every))(*arguments)
         self.exec_args_address = ctypes.addressof(self._exec_arguments)
         destroy = library.functions.dnnl_memory_destroy
-        weakref.finalize(self, _destroy_all, destroy, self.memories).atexit = False
+        weakref.finalize(self, _destroy_all, destroy, every).atexit = False
 
     def __repr__(self) -> str:
         return f"Primitive({self.implementation}, {', '.join(self.operands)})"
@@ -106,24 +124,27 @@ class Primitive:
         library = self.kernel.library
         for memory, pointer in zip(self.memories, pointers, strict=True):
             library.call("dnnl_memory_set_data_handle", memory, pointer)
-        count = len(self.memories)
+        count = len(self.argument_ids)
         execute = "dnnl_primitive_execute"
         library.call(execute, self.handle, self.stream, count, self.exec_args_address)
         library.call("dnnl_stream_wait", self.stream)
 
 
 @contextmanager
-def attributes(library: Library, accumulate_dtype: str | None = None) -> Iterator[int]:
+def attributes(
+    library: Library, accumulate_dtype: str | None = None, ending: Ending | None = None
+) -> Iterator[int]:
     """Attributes of all primitives here: the caller's workspace, strict arithmetic.
 
-    With `accumulate_dtype` the result is added to what the destination holds.
+    With `accumulate_dtype` the result is added to what the destination holds; `ending` is done to
+    the result before it is stored.
     """
     attribute = library.create("dnnl_primitive_attr_create")
     try:
         library.call("dnnl_primitive_attr_set_scratchpad_mode", attribute, SCRATCHPAD_MODE_USER)
         library.call("dnnl_primitive_attr_set_fpmath_mode", attribute, FPMATH_STRICT)
-        if accumulate_dtype is not None:
-            _append_sum(library, attribute, DATA_TYPES[accumulate_dtype])
+        if accumulate_dtype is not None or ending is not None:
+            _append_operations(library, attribute, accumulate_dtype, ending)
         yield attribute
     finally:
         library.call("dnnl_primitive_attr_destroy", attribute)
@@ -138,21 +159,30 @@ def implementation_name(library: Library, descriptor: int) -> str:
 
 
 def make_kernel(
-    library: Library, descriptor: int, operands: Sequence[Operand], flops: int
-) -> Kernel | None:
+    library: Library, descriptor: int, operands: Sequence[Operand], flops: int,
+    ending: Ending | None = None,
+) -> Kernel | None:  # fmt: skip
     """The kernel of a primitive descriptor; None where there is none or only reference code."""
     if not descriptor:
         return None
     if implementation_name(library, descriptor).startswith("ref"):
         library.call("dnnl_primitive_desc_destroy", descriptor)
         return None
-    return Kernel(library, descriptor, operands, flops)
+    if ending is None:
+        return Kernel(library, descriptor, operands, flops)
+    return Kernel(library, descriptor, (*operands, *ending.vectors), flops, ending.zeros)
 
 
-def _append_sum(library: Library, attribute: int, data_type: int) -> None:
+def _append_operations(
+    library: Library, attribute: int, accumulate_dtype: str | None, ending: Ending | None
+) -> None:
     operations = library.create("dnnl_post_ops_create")
     try:
-        library.call("dnnl_post_ops_append_sum", operations, 1.0, 0, data_type)
+        if accumulate_dtype is not None:
+            data_type = DATA_TYPES[accumulate_dtype]
+            library.call("dnnl_post_ops_append_sum", operations, 1.0, 0, data_type)
+        if ending is not None:
+            ending.append(operations)
         library.call("dnnl_primitive_attr_set_post_ops", attribute, operations)
     finally:
         library.call("dnnl_post_ops_destroy", operations)
@@ -167,11 +197,13 @@ def _scratchpad(library: Library, descriptor: int) -> tuple[Operand, ...]:
     return (Operand("scratchpad", ARGUMENT_SCRATCHPAD, layout),) if layout.bytes else ()
 
 
-def _create_memories(library: Library, operands: Sequence[Operand]) -> tuple[int, ...]:
-    """Memory objects without memory: the executor gives each its pointer."""
+def _create_memories(
+    library: Library, operands: Sequence[Operand], address: int | None = None
+) -> tuple[int, ...]:
+    """Memory objects at an address, or without memory: the executor gives each its pointer."""
     descriptors = (each.descriptor.handle for each in operands)
     create = "dnnl_memory_create"
-    return tuple(library.create(create, handle, library.engine, None) for handle in descriptors)
+    return tuple(library.create(create, handle, library.engine, address) for handle in descriptors)
 
 
 def _destroy_all(destroy: Callable[[int], object], memories: tuple[int, ...]) -> None:
