@@ -92,6 +92,8 @@ class Fusion:
     sizes: dict[int, int] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)  # ids of inlined kinds that are kept in memory
     host: set[int] = field(default_factory=set)  # ids of what no kernel computes
+    _touching: dict[int, list[int]] = field(default_factory=dict)  # array → units, as they opened
+    _followed: int = 0  # bit set of units that others depend on
 
     def run(self) -> list[Unit]:
         """The units, in an order that respects their dependencies."""
@@ -265,9 +267,9 @@ class Fusion:
 
     def _candidates(self, node: Node) -> list[Unit]:
         """Units that touch the same arrays, the latest first."""
-        near = self._shared(node)
-        found = [u for u in self.units if u.frame is not None and not near.isdisjoint(u.touches)]
-        return found[::-1]
+        near = {number for n in self._shared(node) for number in self._touching.get(n, ())}
+        found = [self.units[number] for number in sorted(near, reverse=True)]
+        return [unit for unit in found if unit.frame is not None]
 
     def _shared(self, node: Node) -> set[int]:
         """Arrays that make it worth sharing a pass: not single numbers."""
@@ -336,7 +338,7 @@ class Fusion:
         }  # fmt: skip
         lists[form].append(node)
         unit.flexible = unit.flexible and form == "root"
-        unit.touches |= self._shared(node) | {node.id}
+        self._touch(unit, self._shared(node) | {node.id})
         self.home[node.id] = unit
         self.depend(unit, needs)
 
@@ -346,19 +348,33 @@ class Fusion:
         self.units.append(unit)
         self.above.append(0)
         self.home[node.id] = unit
-        unit.touches.add(node.id)
+        self._touch(unit, {node.id})
         self.depend(unit, needs)
+
+    def _touch(self, unit: Unit, arrays: set[int]) -> None:
+        for n in arrays - unit.touches:
+            self._touching.setdefault(n, []).append(unit.number)
+        unit.touches |= arrays
 
     def depend(self, unit: Unit, needs: set[int]) -> None:
         """Note that a unit, and so all that depend on it, must come after others."""
         more = 0
         for n in needs:
             more |= self.above[n] | 1 << n
-        if more & ~self.above[unit.number]:
-            bit = 1 << unit.number
-            for n, held in enumerate(self.above):
-                if n == unit.number or held & bit:
-                    self.above[n] = held | more
+        self._depend_on(unit, more)
+
+    def _depend_on(self, unit: Unit, more: int) -> None:
+        """As `depend`, of a bit set with all that those others depend on."""
+        if not more & ~self.above[unit.number]:
+            return
+        self._followed |= more
+        bit = 1 << unit.number
+        if not self._followed & bit:
+            self.above[unit.number] |= more
+            return
+        for n, held in enumerate(self.above):
+            if n == unit.number or held & bit:
+                self.above[n] = held | more
 
     def _needs_nodes(self, nodes: Iterable[Node]) -> set[int]:
         return {self.home[n.id].number for n in nodes if n.id in self.home}
@@ -497,10 +513,13 @@ class Fusion:
             mask |= 1 << other.number
             self._take_over(unit, other)
             self.units.remove(other)
-        needs = {n for o in others for n in _bits(self.above[o.number])} - {unit.number}
-        self.depend(unit, needs)
+        more = 0
+        for other in others:
+            more |= self.above[other.number]
+        self._depend_on(unit, more & ~(1 << unit.number))
         # What came after one of the others comes after all that this unit now depends on.
         whole = self.above[unit.number] | 1 << unit.number
+        self._followed |= whole
         for n, held in enumerate(self.above):
             if held & mask and n != unit.number:
                 self.above[n] = held | whole
@@ -532,10 +551,6 @@ def operands(call: LibraryCall) -> list[Node]:
         return [call.a.base, call.b.base, *vectors]
     named = (call.source, call.weights, call.target)
     return [n for n in named if n is not call.node] + vectors
-
-
-def _bits(mask: int) -> list[int]:
-    return [n for n in range(mask.bit_length()) if mask >> n & 1]
 
 
 def _effort(node: Node) -> int:

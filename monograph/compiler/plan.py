@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ..codegen import kernel as k
 from ..config import config
 from ..ir.encode import encode
@@ -564,22 +566,18 @@ def _same_place_first(lowered: Lowered, prologue: k.Prologue, node: Node, leaf: 
 
 def assign(lifetimes: Sequence[Lifetime]) -> int:
     """Offsets so that arrays alive together do not overlap; the bytes needed in all."""
-    placed: list[Lifetime] = []
+    # Of those that have an address: when they live, and where they begin and end.
+    first, last, begin, end = np.zeros((4, len(lifetimes)), np.int64)
     peak = 0
-    for life in sorted(lifetimes, key=lambda x: (-x.nbytes, x.first)):
-        busy = sorted(
-            (other.offset, other.offset + other.nbytes)
-            for other in placed
-            if other.first <= life.last and life.first <= other.last
-        )
-        offset = 0
-        for start, end in busy:
-            if start - offset >= life.nbytes:
-                break
-            offset = max(offset, _round(end))
-        life.offset = offset
-        placed.append(life)
-        peak = max(peak, offset + life.nbytes)
+    for n, life in enumerate(sorted(lifetimes, key=lambda x: (-x.nbytes, x.first))):
+        meets = np.flatnonzero((first[:n] <= life.last) & (last[:n] >= life.first))
+        busy = meets[np.argsort(begin[meets])]
+        free = np.maximum.accumulate(np.concatenate([[0], end[busy]]))  # before each, and behind
+        fits = np.flatnonzero(begin[busy] - free[:-1] >= life.nbytes)
+        life.offset = int(free[fits[0]] if len(fits) else free[-1])
+        first[n], last[n], begin[n] = life.first, life.last, life.offset
+        end[n] = _round(life.offset + life.nbytes)
+        peak = max(peak, life.offset + life.nbytes)
     return _round(peak)
 
 

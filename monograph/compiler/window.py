@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 from ..codegen import kernel as k
 from ..codegen.window import Multiply, Rows, Window
@@ -82,8 +83,7 @@ def _form(finder: Finder, fit: Fit) -> list[Unit]:
     facts = [(finder.externals(group), finder.results(group)) for group in groups]
     for group, window, (externals, results) in zip(groups, made, facts, strict=True):
         assert window is not None
-        spared = [unit for unit in finder.units if unit.number in group.copies]
-        finder.replace([*group.sinks, *spared], window, externals, results)
+        finder.replace([*group.sinks, *group.copies], window, externals, results)
     return finder.remaining()
 
 
@@ -93,7 +93,8 @@ class Group:
 
     sinks: list[Unit]
     members: dict[int, Unit] = field(default_factory=dict)  # by number; the sinks too
-    copies: dict[int, Copy] = field(default_factory=dict)  # by the unit that is spared by each
+    copies: list[Unit] = field(default_factory=list)  # that are spared
+    moved: dict[int, Node] = field(default_factory=dict)  # node id → where a copy would move it
 
 
 @dataclass
@@ -108,9 +109,18 @@ class Finder:
     windows: dict[int, Node] = field(default_factory=dict)
     maker: dict[int, Unit] = field(default_factory=dict)
     users: dict[int, list[Unit]] = field(default_factory=dict)
+    order: list[Unit] = field(default_factory=list)  # the units as they run
+    place: dict[int, int] = field(default_factory=dict)  # unit → where it stands there
+    touched: dict[int, tuple[list[Node], list[Node]]] = field(default_factory=dict)  # by unit
+    kernels: dict[Any, k.Kernel | None] = field(default_factory=dict)  # by rows, if they can
+    made: dict[Any, Window | None] = field(default_factory=dict)  # by what they are made of
 
     def __post_init__(self) -> None:
+        self.order = self.fusion.sorted_units()
+        self.place = {unit.number: n for n, unit in enumerate(self.order)}
         for unit in self.units:
+            low = self.lowered.get(unit.number)
+            self.touched[unit.number] = _reads(unit, low), _writes(unit, low)
             for node in self.reads(unit):
                 self.users.setdefault(node.id, []).append(unit)
             for node in self.writes(unit):
@@ -138,65 +148,85 @@ class Finder:
         return isinstance(unit.library, MatmulCall) and _is_large(unit.library) is not None
 
     def _strike_out(self) -> None:
-        while True:
-            bad = [n for n, node in self.windows.items() if not self._may_stay(node)]
-            if not bad:
-                return
-            for n in bad:
-                del self.windows[n]
+        """Round after round; from the second on only what shares a unit with what was struck."""
+        suspects = dict(self.windows)
+        while suspects:
+            works: dict[int, bool] = {}  # by number of the unit
+            bad = [node for node in suspects.values() if not self._may_stay(node, works)]
+            for node in bad:
+                del self.windows[node.id]
+            near = [unit for node in bad for unit in self._touching(node)]
+            around = [n for unit in near for n in [*self.reads(unit), *self.writes(unit)]]
+            suspects = {n.id: n for n in around if n.id in self.windows}
 
-    def _may_stay(self, node: Node) -> bool:
-        users = self.users.get(node.id, [])
-        if node.id not in self.maker or not users:
+    def _touching(self, node: Node) -> list[Unit]:
+        """The maker and the users of an array."""
+        made = [self.maker[node.id]] if node.id in self.maker else []
+        return made + self.users.get(node.id, [])
+
+    def _may_stay(self, node: Node, works: dict[int, bool]) -> bool:
+        if node.id not in self.maker or not self.users.get(node.id):
             return False
-        return all(self._works_by_rows(unit) for unit in [self.maker[node.id], *users])
+        for unit in self._touching(node):
+            if unit.number not in works:
+                works[unit.number] = self._works_by_rows(unit)
+            if not works[unit.number]:
+                return False
+        return True
 
     def _works_by_rows(self, unit: Unit) -> bool:
-        space = self.space
         if isinstance(unit.library, MatmulCall):
-            return multiply_of(unit.library, self.windows, space) is not None
+            return multiply_of(unit.library, self.windows, self.space) is not None
         if unit.number not in self.lowered:
             return False
         reads = [n.id for n in self.reads(unit) if n.id in self.windows]
-        return bool(reads) and by_rows(self.lowered[unit.number], self.windows, space) is not None
+        return bool(reads) and self.kernel_by_rows(unit) is not None
+
+    def kernel_by_rows(self, unit: Unit) -> Lowered | None:
+        """The unit's kernel with rows as its outer points. Layers share it: it is made once."""
+        low = self.lowered[unit.number]
+        inside = [isinstance(a, Node) and a.id in self.windows for a in low.arguments]
+        key = low.kernel.name, tuple(inside)
+        if key not in self.kernels:
+            found = by_rows(low, self.windows, self.space)
+            self.kernels[key] = None if found is None else found.kernel
+        kernel = self.kernels[key]
+        return None if kernel is None else replace(low, kernel=kernel)
 
     def reads(self, unit: Unit) -> list[Node]:
         """What a unit reads from memory."""
-        if unit.library is not None:
-            return operands(unit.library)
-        if unit.host is not None:
-            return list(unit.host.operands)
-        if unit.loop is not None:
-            return unit.loop.operands
-        pairs = self.lowered[unit.number].pairs()
-        return [a for use, a in pairs if isinstance(a, Node) and use.role in ("in", "inout")]
+        return self.touched[unit.number][0]
 
     def writes(self, unit: Unit) -> list[Node]:
         """What a unit stores."""
-        if unit.number not in self.lowered:
-            return unit.anchors
-        pairs = self.lowered[unit.number].pairs()
-        return [a for use, a in pairs if isinstance(a, Node) and use.role in ("out", "inout")]
+        return self.touched[unit.number][1]
 
     # --- groups ---
 
     def groups(self) -> list[Group]:
         """Users of windows that store something, joined where they share windows."""
         found: list[Group] = []
-        for unit in self.fusion.sorted_units():
+        sharing: dict[int, list[int]] = {}  # by array, which groups have it
+        for unit in self.order:
             reads = any(n.id in self.windows for n in self.reads(unit))
             stores = any(n.id not in self.windows for n in self.writes(unit))
             if not (reads and stores):
                 continue
             alone = Group([unit], self._pulled(unit))
-            for group in found:
-                shared = self.arrays(group) & self.arrays(alone)
-                if shared and self._independent(group, alone):
+            arrays = self.arrays(alone)
+            for number in sorted({n for array in arrays for n in sharing.get(array, ())}):
+                group = found[number]
+                if self._independent(group, alone):
                     group.sinks.append(unit)
                     group.members |= alone.members
                     break
             else:
+                number = len(found)
                 found.append(alone)
+            for array in arrays:
+                held = sharing.setdefault(array, [])
+                if number not in held:
+                    held.append(number)
         return found
 
     def _pulled(self, unit: Unit) -> dict[int, Unit]:
@@ -241,8 +271,7 @@ class Finder:
     def results(self, group: Group) -> list[Node]:
         """What a group stores: not what is moved elsewhere at once, but what it is moved to."""
         found = [n for sink in group.sinks for n in self.writes(sink) if n.id not in self.windows]
-        moved = {copy.source.id: copy.target for copy in group.copies.values()}
-        return [moved.get(n.id, n) for n in found]
+        return [group.moved.get(n.id, n) for n in found]
 
     def copy(self, node: Node) -> tuple[Unit, Copy] | None:
         """The unit that only moves an array, if that is all that is done with it."""
@@ -272,12 +301,34 @@ class Finder:
 
     def remaining(self) -> list[Unit]:
         """The units without those that made only windows."""
-        for unit in list(self.fusion.units):
-            anchors = self.writes(unit)
+        kept = []
+        for unit in self.fusion.units:
+            anchors = _writes(unit, self.lowered.get(unit.number))
             if anchors and all(node.id in self.windows for node in anchors):
-                self.fusion.units.remove(unit)
                 self.lowered.pop(unit.number, None)
+            else:
+                kept.append(unit)
+        self.fusion.units[:] = kept
         return self.fusion.sorted_units()
+
+
+def _reads(unit: Unit, low: Lowered | None) -> list[Node]:
+    """What a unit reads from memory."""
+    if unit.library is not None:
+        return operands(unit.library)
+    if unit.host is not None:
+        return list(unit.host.operands)
+    if unit.loop is not None:
+        return unit.loop.operands
+    assert low is not None
+    return [a for use, a in low.pairs() if isinstance(a, Node) and use.role in ("in", "inout")]
+
+
+def _writes(unit: Unit, low: Lowered | None) -> list[Node]:
+    """What a unit stores."""
+    if low is None:
+        return unit.anchors
+    return [a for use, a in low.pairs() if isinstance(a, Node) and use.role in ("out", "inout")]
 
 
 @dataclass
@@ -294,23 +345,35 @@ class Assembly:
     def window(self, fit: Fit) -> Lowered | None:
         """The window with its arguments; None if the group does not go together."""
         self.space = self.finder.space
-        order = self.finder.fusion.sorted_units()
-        members = [u for u in order if u.number in self.group.members]
+        place = self.finder.place
+        members = sorted(self.group.members.values(), key=lambda unit: place[unit.number])
         steps = tuple([self._step(unit) for unit in members])
+        slots, row_bytes = self._slots(members)
+        self._argument("scratch", k.BufferUse(dtypes.float32, 0, "partials"))
+        key = tuple(map(_key, steps)), tuple(self.buffers), slots, row_bytes
+        made = self.finder.made
+        if key not in made:
+            made[key] = self.make(steps, slots, row_bytes, fit)
+        window = made[key]
+        return None if window is None else Lowered(window, self.arguments)
+
+    def make(
+        self, steps: tuple[Multiply | Rows, ...], slots: tuple[int, ...],
+        row_bytes: tuple[int, ...], fit: Fit,
+    ) -> Window | None:  # fmt: skip
+        """The window of these steps: groups alike, those of all layers, have one."""
         cut = _cut([s for s in steps if isinstance(s, Multiply)])
         if cut is None:
             return None
         period, item = cut
         if not self._is_worthwhile(steps, period):
             return None
-        slots, slot_bytes = self._slots(members)
-        block = _block_rows(sum(slot_bytes), period)
-        slot_bytes = tuple([nbytes * block for nbytes in slot_bytes])
+        block = _block_rows(sum(row_bytes), period)
+        slot_bytes = tuple([nbytes * block for nbytes in row_bytes])
         if item == 0:
             item = _item_rows(self.space.rows // period, period, block, ITEMS)
         elif self.space.rows // item < PIECES:
             item = _item_rows(self.space.rows // period, period, block, PIECES)
-        self._argument("scratch", k.BufferUse(dtypes.float32, 0, "partials"))
         visible = visible_columns(steps, period)
         if visible is not None:
             steps = tuple([limited(step, self.space.columns) for step in steps])
@@ -322,7 +385,7 @@ class Assembly:
         made = fit(made)
         if made.buffers[-1].elements > max(SMALL, self.space.rows * self.space.columns // 2):
             return None
-        return Lowered(replace(made, name=f"window_{_digest(made)}"), self.arguments)
+        return replace(made, name=f"window_{_digest(made)}")
 
     def _is_worthwhile(self, steps: Sequence[Multiply | Rows], period: int) -> bool:
         """Whether it is not just one layer after another."""
@@ -353,10 +416,12 @@ class Assembly:
             moving = self.finder.copy(unit.library.node)
             moved = None if moving is None else found.moved(moving[1], self.space)
             if moving is not None and moved is not None:
-                self.group.copies[moving[0].number] = moving[1]
+                unit, copy = moving
+                self.group.copies.append(unit)
+                self.group.moved[copy.source.id] = copy.target
                 found = moved
             return found.step(self._number, self._inside)
-        low = by_rows(self.finder.lowered[unit.number], windows, self.space)
+        low = self.finder.kernel_by_rows(unit)
         assert low is not None
         own = any(unit is sink for sink in self.group.sinks)
         arguments = []
@@ -438,8 +503,12 @@ def _without_stores(kernel: k.Kernel, dropped: set[int]) -> k.Kernel:
     return replace(made, name=f"rows_{fingerprint(made)}")
 
 
+def _key(step: Multiply | Rows) -> Any:
+    """What tells steps apart: the name of a kernel says what it does."""
+    return (step.kernel.name, step.arguments) if isinstance(step, Rows) else step
+
+
 def _digest(window: Window) -> str:
     """A digest of all that decides the window's code."""
-    steps = [(s.kernel.name, s.arguments) if isinstance(s, Rows) else repr(s) for s in window.steps]
-    text = repr((steps, repr(replace(window, steps=()))))
+    text = repr(([_key(step) for step in window.steps], repr(replace(window, steps=()))))
     return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -11,6 +11,7 @@ import torch
 
 import monograph as mg
 import monograph.nn.functional as F
+from monograph.compiler import window
 from monograph.explain import Report
 from monograph.runtime import native, openmp
 from monograph.runtime.program import counters
@@ -456,3 +457,25 @@ def test_examples_of_vmap():
 
     report = agree(run)
     assert len(windows(report)) == 1
+
+
+# --- how the pass grows -------------------------------------------------------------------------
+
+
+def test_layers_alike_are_looked_at_once(monkeypatch):
+    """More layers are more of the same: no kernel is looked at again, no window made again."""
+    looks: list[str] = []
+    look, make = window.by_rows, window.Assembly.make
+    monkeypatch.setattr(window, "by_rows", lambda *a: looks.append("kernel") or look(*a))
+    monkeypatch.setattr(window.Assembly, "make", lambda *a: looks.append("window") or make(*a))
+
+    def counted(layers: int) -> tuple[int, int]:
+        looks.clear()
+        model = networks.gpt(mg.nn, F, 64, context=128, width=64, heads=2, layers=layers)
+        tokens = mg.tensor(np.arange(256).reshape(2, 128) % 64)
+        report = mg.explain(lambda: model(tokens).square().mean().backward())
+        assert len(windows(report)) == 2 * layers
+        return looks.count("kernel"), looks.count("window")
+
+    few, many = counted(3), counted(6)
+    assert few == many
