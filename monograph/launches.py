@@ -72,7 +72,10 @@ class Launch:
 
 
 class Flushed(Launch):
-    """The launch of a recording. `replaced` pairs results with what their storages held."""
+    """The launch of a recording.
+
+    `replaced` pairs results with what their storages held, `writes` those that were written over.
+    """
 
     __slots__ = ("records", "results", "leaves", "writes", "replaced")
 
@@ -102,7 +105,8 @@ class Flushed(Launch):
         makers = [r for r in self.records for _ in r.signature.outputs]
         for position in self.executable.outputs:
             forget(self.results[position], failure, makers[position])
-        restore(self.replaced)
+        written = [(self.results[position], self.leaves[leaf]) for position, leaf in self.writes]
+        restore([*self.replaced, *written])
 
 
 class Replayed(Launch):

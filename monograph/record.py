@@ -42,6 +42,7 @@ from .runtime.waiting import synchronize
 from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, meta_of, promises
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
+Replaced = list[tuple[Value, Value]]  # results, and what their storages held
 
 
 class _Unregistered:
@@ -292,7 +293,7 @@ def _without_data(record: Record, tracked: bool) -> list[Value]:
 
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
-    epoch, leaves = recorder.epoch, recorder.leaves
+    epoch, leaves, slots = recorder.epoch, recorder.leaves, recorder.slots
     signature = record.signature
     part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
     for value in record.inputs:
@@ -311,16 +312,16 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
         elif value is None:
             part.append(None)
         elif kind is complex:
-            recorder.slots += (value.real, value.imag)
+            slots += (value.real, value.imag)
             part.append(complex)
         elif kind in _NUMBERS:
-            recorder.slots.append(value)
+            slots.append(value)
             part.append(kind)
         else:
             # The record keeps the number, so that recording it again draws no other one.
             record.inputs[len(part) - 1] = number = value.get()
-            recorder.live_slots.append((len(recorder.slots), value))
-            recorder.slots.append(number)
+            recorder.live_slots.append((len(slots), value))
+            slots.append(number)
             part.append(value.kind)
     recorder.key += part
     recorder.records.append(record)
@@ -594,44 +595,46 @@ def flush(reason: str) -> None:
         return
     key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
     wanted = residuals.extend(recorder.epoch, key, wanted)
-    started = Started(recorder, writes, reason)
+    epoch, serial = recorder.epoch, recorder.owner.serial
+    executable: Any = None
+    outcomes = launch = None
+    replaced: Replaced = []
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
             executable = programs.make(key, pending.form(recorder, wanted, writes), config.backend)
-        started.executable = executable
-        started.outcomes = outcomes = executable.run(recorder.leaves, recorder.slots)
-        _conclude(recorder, started, executable, outcomes)
+        outcomes = executable.run(recorder.leaves, recorder.slots)
+        launch = _conclude(recorder, executable, outcomes, replaced, writes, reason)
+        recorder.reset()
+        if launch is not None:
+            launches.begin(recorder.owner, launch)
     except BaseException:  # the compiler's, or the user pressed Ctrl-C
-        _interrupted(recorder, started)
+        if recorder.epoch == epoch:  # else it is over but for this
+            if outcomes is None and recorder.owner.serial != serial:
+                outcomes = _outcomes_behind(executable, recorder.leaves)
+            if outcomes is None:  # it has not begun to run
+                _abandon(recorder)
+            else:
+                launch = _conclude(recorder, executable, outcomes, replaced, writes, reason)
+        recorder.reset()
+        if launch is not None and not launch.serial:
+            launches.begin(recorder.owner, launch)
         raise
 
 
-class Started:
-    """A flush under way: what is needed to finish it, should it be interrupted."""
+def _conclude(
+    recorder: Recorder, executable: Any, outcomes: list[Any], replaced: Replaced,
+    writes: tuple[tuple[int, int], ...], reason: str,
+) -> launches.Flushed | None:  # fmt: skip
+    """Hand the outcomes to the results. Done twice, it is as if it had been done once.
 
-    __slots__ = (
-        "epoch", "serial", "writes", "reason", "executable", "outcomes", "replaced", "launch",
-    )  # fmt: skip
-
-    def __init__(
-        self, recorder: Recorder, writes: tuple[tuple[int, int], ...], reason: str
-    ) -> None:
-        self.epoch = recorder.epoch
-        self.serial = recorder.owner.serial
-        self.writes = writes
-        self.reason = reason
-        self.executable: Any = None
-        self.outcomes: Any = None
-        self.replaced: list[tuple[Value, Value]] = []  # results, and what their storages held
-        self.launch: launches.Flushed | None = None
-
-
-def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: list[Any]) -> None:
-    """Hand the outcomes to the results. Done twice, it is as if it had been done once."""
-    results, replaced = recorder.results, started.replaced
+    Results with what their storages held go to `replaced`, but for what the program wrote over:
+    that is in `writes`. Returns the launch, if it is to be noted.
+    """
+    results = recorder.results
     for position, outcome in zip(executable.outputs, outcomes, strict=True):
         value = results[position]
+        before = value.replaces
         if outcome.__class__ is Value:  # what was in the memory of that leaf is gone
             if not value.ready:
                 value.data, value.block = outcome.data, outcome.block
@@ -642,43 +645,28 @@ def _conclude(recorder: Recorder, started: Started, executable: Any, outcomes: l
         else:
             value.data, value.block, value.address = outcome
             value.ready = True
+            if before is not None:
+                replaced.append((value, before))
+        value.replaces = None
         # A known result no longer needs its history, unless a derivative may.
         value.record = tape = value.tape
         if tape is not None:
             (recorder.spent if tape.walk else recorder.open).append(ref(value))
-        before = value.replaces
-        if before is not None:
-            replaced.append((value, before))
-            value.replaces = None
     if len(recorder.spent) > 2 * tapes.SPENT and not recorder.passing:
         recorder.spent = tapes.let_go(recorder.spent)
     if recorder.capture is not None:
-        recorder.capture(recorder, executable, started.reason)
+        recorder.capture(recorder, executable, reason)
     owner = recorder.owner
     if executable.watched or owner.launches or owner.failure is not None:
-        started.launch = launch = launches.Flushed(recorder, executable, started.writes, replaced)
-        recorder.reset()
-        launches.begin(owner, launch)
-    else:
-        recorder.reset()
+        return launches.Flushed(recorder, executable, writes, replaced)
+    return None
 
 
-def _interrupted(recorder: Recorder, started: Started) -> None:
-    """Forget a flush that has not begun to run; finish the bookkeeping of one that has."""
-    executable, launch = started.executable, started.launch
-    if recorder.epoch != started.epoch:  # it is over but for this
-        recorder.reset()
-        if launch is not None and not launch.serial:
-            launches.begin(recorder.owner, launch)
-        return
-    outcomes = started.outcomes
-    if outcomes is None and recorder.owner.serial != started.serial:
-        finish = getattr(executable, "interrupted", None)
-        outcomes = None if finish is None else finish(recorder.leaves)
-    if outcomes is None:
-        _abandon(recorder)
-    else:
-        _conclude(recorder, started, executable, outcomes)
+def _outcomes_behind(executable: Any, leaves: list[Value]) -> list[Any] | None:
+    """The outcomes of a run that was interrupted, if its launch had begun."""
+    finish = getattr(executable, "interrupted", None)
+    outcomes: list[Any] | None = None if finish is None else finish(leaves)
+    return outcomes
 
 
 def flush_here(reason: str) -> None:

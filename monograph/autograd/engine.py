@@ -142,16 +142,16 @@ def record_pass(
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _cotangents(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | None]:
+def _cotangents(roots: Sequence[Value], given: Sequence[Any]) -> list[Tensor | None]:
     """The gradients given for the roots; None, which stands for ones, needs a scalar."""
     found: list[Tensor | None] = []
     if len(roots) != len(given):
         raise errors.GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
-    for n, (root, cotangent) in enumerate(zip(roots, given, strict=True)):
+    for n, root in enumerate(roots):
+        cotangent, meta = given[n], root.meta
         if cotangent is None:
             if not root.requires_grad:
                 raise errors.GradientError(_NO_GRAD.format(n))
-            meta = root._value().meta
             if meta.size != 1:
                 raise errors.GradientError(
                     f"grad can be implicitly created only for scalar outputs, this is {meta}"
@@ -167,14 +167,14 @@ def _cotangents(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | 
             raise TypeError(
                 "gradients can be either Tensors or None, but got " + type(cotangent).__name__
             )
-        if tuple(cotangent.shape) != tuple(root.shape):
+        if tuple(cotangent.shape) != meta.shape:
             raise errors.GradientError(
                 f"Mismatch in shape: grad_output[{n}] has a shape of {list(cotangent.shape)} and "
-                f"output[{n}] has a shape of {list(root.shape)}."
+                f"output[{n}] has a shape of {list(meta.shape)}."
             )
         if not root.requires_grad:
             raise errors.GradientError(_NO_GRAD.format(n))
-        found.append(cotangent if cotangent.dtype is root.dtype else cotangent.to(root.dtype))
+        found.append(cotangent if cotangent.dtype is meta.dtype else cotangent.to(meta.dtype))
     return found
 
 
@@ -211,10 +211,10 @@ def backward(
     [3.0, 5.0]
     """
     roots = _listed(tensors)
-    given = [None] * len(roots) if grad_tensors is None else _listed(grad_tensors)
-    cotangents = _cotangents(roots, given)
-    retain = create_graph if retain_graph is None else retain_graph
     values = [root._value() for root in roots]
+    given = [None] * len(roots) if grad_tensors is None else _listed(grad_tensors)
+    cotangents = _cotangents(values, given)
+    retain = create_graph if retain_graph is None else retain_graph
     if inputs is not None or (in_use.python and has_stops(values)) or anomaly.enabled():
         from .stepwise import accumulate
 
@@ -301,11 +301,11 @@ def grad(
         )
     roots, wanted = _listed(outputs), _listed(inputs)
     given = [None] * len(roots) if grad_outputs is None else _listed(grad_outputs)
-    cotangents = _cotangents(roots, given)
+    values = [root._value() for root in roots]
+    cotangents = _cotangents(values, given)
     if not all(tensor.requires_grad for tensor in wanted):
         raise errors.GradientError("One of the differentiated Tensors does not require grad")
     retain = create_graph if retain_graph is None else retain_graph
-    values = [root._value() for root in roots]
     found = gradients(values, cotangents, retain, create_graph, wanted)
     if materialize_grads:
         return tuple(

@@ -181,14 +181,15 @@ def cross_entropy(
         raise OperandError(
             f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}"
         )
+    meta = input._value().meta
     if target.dtype.is_floating_point:
         return soft(input, target, weight, chosen, label_smoothing)  # type: ignore[no-any-return]
     if label_smoothing:
         return smoothed(  # type: ignore[no-any-return]
             input, target, weight, ignore_index, chosen, label_smoothing
         )
-    axes = input.ndim
-    if weight is not None or axes == 0 or input.numel() == 0:
+    axes = len(meta.shape)
+    if weight is not None or axes == 0 or meta.size == 0:
         logs = log_softmax(input, _class_axis(input))
         return picked(logs, target, weight, ignore_index, chosen)  # type: ignore[no-any-return]
     if axes == 2:

@@ -67,24 +67,18 @@ class Cohorts(Optimizer):
     # --- stepping ---
 
     def _update(self, group: Group, params: list[Tensor]) -> None:
+        states = [self.state[p] or self._state_of(p, group) for p in params]
+        if len(params) == len(group["params"]) and _are_one(states):  # most often
+            self._record(group, params, states)
+            return
         for cohort in self._cohorts(group, params):
-            self._record(group, cohort)
+            self._record(group, cohort, [self.state[p] for p in cohort])
 
     def _cohorts(self, group: Group, params: list[Tensor]) -> list[list[Tensor]]:
         """The parameters by the step tensor that they share."""
-        if len(params) == len(group["params"]):  # most often all are one cohort
-            common = None
-            for p in params:
-                held = self.state[p] or self._state_of(p, group)
-                if common is None:
-                    common = held["step"]
-                elif held["step"] is not common:
-                    break
-            else:
-                return [params]
         cohorts: dict[int, list[Tensor]] = {}
         for p in params:
-            held = self.state[p] or self._state_of(p, group)
+            held = self.state[p]
             together = cohorts.get(id(held["step"]))
             if together is None:
                 cohorts[id(held["step"])] = [p]
@@ -109,8 +103,7 @@ class Cohorts(Optimizer):
             for q in together:
                 self.state[q].update(own)
 
-    def _record(self, group: Group, params: list[Tensor]) -> None:
-        states = [self.state[p] for p in params]
+    def _record(self, group: Group, params: list[Tensor], states: list[dict[str, Any]]) -> None:
         used = self._used(group)
         try:
             kept = [held[name] for name in used for held in states]
@@ -118,17 +111,24 @@ class Cohorts(Optimizer):
             for p, held in zip(params, states, strict=True):
                 held.update({name: self._fresh(name, p) for name in used if name not in held})
             kept = [held[name] for name in used for held in states]
-        together = [states[0][name] for name in self.shared]
+        for name in self.shared:
+            kept.append(states[0][name])
         count = len(params)
         counts = [count if name in used else 0 for name in self.fields]
         flags = [group[name] for name in self.flags]
         results = call_on(
-            self.operator.operator,
-            values_of([*params, *[p._grad for p in params], *kept, *together]),
+            type(self).operator.operator,  # of the class: of an instance it would be a method
+            values_of([*params, *[p._grad for p in params], *kept]),
             self._numbers(group),
             (count, count, *counts, *flags),
         )
-        replace_contents([*params, *kept, *together], results)
+        replace_contents([*params, *kept], results)
+
+
+def _are_one(states: list[dict[str, Any]]) -> bool:
+    """Whether parameters of these states have taken the same steps."""
+    step = states[0]["step"]
+    return False not in [held["step"] is step for held in states]
 
 
 def restart(held: dict[str, Any], name: str, value: float) -> None:

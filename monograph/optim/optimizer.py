@@ -38,24 +38,23 @@ def _added(hooks: dict[int, Any], hook: Any, prepend: bool = False) -> Removable
     return handle
 
 
-class Pair:
-    """The numbers of a group's entry that is a tuple, as a mapping that stays up to date."""
+class LivePlace(Live):
+    """One number of a setting that is a tuple, read again at every run."""
 
-    __slots__ = ("group", "name")
+    __slots__ = ("place",)
 
-    def __init__(self, group: Group, name: str) -> None:
-        self.group = group
-        self.name = name
+    def __init__(self, group: Group, name: str, place: int) -> None:
+        super().__init__(group, name)
+        self.place = place
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.group[self.name][place]
+    def get(self) -> float:
+        """The number as it is now."""
+        return float(self.mapping[self.name][self.place])
 
 
 def live(group: Group, name: str, place: int | None = None) -> Live:
     """A group's setting (or one number of a tuple) that is read again at every run."""
-    if place is None:
-        return Live(group, name)
-    return Live(Pair(group, name), place)  # type: ignore[arg-type]
+    return Live(group, name) if place is None else LivePlace(group, name, place)
 
 
 def number(value: Any, name: str) -> None:
