@@ -2,7 +2,7 @@
 
 A batch that a program puts together itself, from a replay memory or a list of samples, is made of
 other tensors each time: their number changes, and which of them are the same. Recorded, nearly
-every batch would be a program of its own. So pieces that are known, small and many are copied when
+every batch would be a program of its own. So pieces that are known, and small or very many, are copied when
 they are joined, and the batch is a leaf like any other.
 """
 
@@ -19,6 +19,7 @@ from .tensor import Tensor, adopt
 
 PIECES = 8  # fewer are recorded: a program with a handful of parts comes again
 BYTES = 1 << 16  # of all pieces together; more are worth a program's threads
+MANY = 32  # pieces of any size: a program for so many inputs takes long to make
 
 
 def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
@@ -34,7 +35,9 @@ def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
         if x.__class__ is not Tensor or not _is_data(x) or x.dtype is not dtype:
             return None
         size += x.numel()
-    if size * dtype.itemsize > BYTES or not _fit([tuple(x.shape) for x in pieces], dim % rank):
+    if len(pieces) < MANY and size * dtype.itemsize > BYTES:
+        return None
+    if not _fit([tuple(x.shape) for x in pieces], dim % rank):
         return None
     record.wait()
     return adopt(np.concatenate([_contents(x) for x in pieces], dim))
