@@ -2,8 +2,8 @@
 
 A batch that a program puts together itself, from a replay memory or a list of samples, is made of
 other tensors each time: their number changes, and which of them are the same. Recorded, nearly
-every batch would be a program of its own. So pieces that are known, and small or very many, are copied when
-they are joined, and the batch is a leaf like any other.
+every batch would be a program of its own. So pieces that are known, and small or very many, are
+copied when they are joined, and the batch is a leaf like any other.
 """
 
 from __future__ import annotations

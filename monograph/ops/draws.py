@@ -211,7 +211,7 @@ def _integers(
 
 @function
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
+    low: Any = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None,
     dtype: DType | None = None, **options: Any,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high); with one bound, in [0, bound).
@@ -220,8 +220,12 @@ def randint(
     >>> mg.randint(5, 6, (2,)).tolist()
     [5, 5]
     """
-    if size is None or (isinstance(high, (tuple, list)) and size is None):
+    if size is None:  # randint(bound, shape)
         low, high, size = 0, low, high
+    elif high is None:  # randint(bound, size=shape)
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() missing 1 required argument: 'size'")
     first, last = integer(low), integer(high)
     out = options.get("out")
     chosen = dtype or (out.dtype if out is not None else dtypes.int64)

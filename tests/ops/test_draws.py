@@ -73,6 +73,10 @@ def test_integers():
     big = mg.randint(0, 2**62, (1000,)).numpy()
     assert big.max() > 2**61 and big.min() >= 0
     assert mg.randint(5, (3,)).dtype is mg.int64
+    assert mg.randint(1, size=(3,)).tolist() == mg.randint(high=1, size=(3,)).tolist() == [0] * 3
+    assert mg.randint(low=4, high=5, size=(1,)).tolist() == [4]
+    with pytest.raises(TypeError):
+        mg.randint(3)
     assert mg.randint_like(mg.ones(3), 2).dtype is mg.float32
     with pytest.raises(RuntimeError):
         mg.randint(3, 3, (1,))

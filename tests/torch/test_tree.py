@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import monograph as mg
 import monograph.torch as torch
 from monograph.torch.imports import supplied
+from monograph.torch.tree import find
 
 
 def test_modules_are_those_of_this_package():
@@ -53,6 +55,7 @@ def test_star_import_gives_public_names():
 def test_importing_the_tree_loads_nothing_heavy():
     program = """
 import sys
+import types
 import monograph
 before = set(sys.modules)
 import monograph.torch
@@ -184,3 +187,16 @@ def test_parts_are_loaded_when_they_are_used():
     program = "import monograph as mg; print(mg.amp.autocast, mg.vision.__version__, mg.torch.nn)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_bar_of_hub_needs_no_package(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    tqdm = find("monograph.torch.parts.hub", "tqdm")
+    with tqdm(total=4) as bar:
+        bar.update(1)
+    assert "25.0%" in capsys.readouterr().err
+    package = types.ModuleType("tqdm")
+    package.tqdm = object()
+    monkeypatch.setitem(sys.modules, "tqdm", package)
+    assert find("monograph.torch.parts.hub", "tqdm") is package.tqdm
+    assert torch.hub.get_dir().endswith("hub") and torch.utils.model_zoo.urlparse

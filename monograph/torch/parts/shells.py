@@ -6,10 +6,8 @@ Each is a dictionary of names; `monograph/torch/names.py` says where it is shown
 from __future__ import annotations
 
 import contextlib
-import re
 import types
 from typing import Any
-from urllib.parse import urlparse
 
 from ...nn import Module
 from ...ops.define import members
@@ -69,16 +67,3 @@ TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is rec
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
 SPARSE = {"is_available": _reply(False)}
 DLPACK = {"to_dlpack": lambda x: x.__dlpack__()}
-HUB = {
-    "get_dir": lambda: _hub_dir(), "set_dir": lambda folder: _hub.update(folder=folder),
-    "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."), "urlparse": urlparse,
-}  # fmt: skip
-_hub: dict[str, str] = {}
-
-
-def _hub_dir() -> str:
-    import os
-
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return _hub.get("folder", os.path.join(home, "hub"))
