@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name != "tqdm":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped]
     except ImportError:
         return Progress
     return tqdm
