@@ -4,9 +4,10 @@ Plain Python loops and `if` work too; these say what a loop is, so that it can b
 differentiated and compiled as one. `scan`, `fori_loop` and `map` call their function once, with
 tensors that have no contents, and record one operator (`loop_recording.py`). A function that reads
 values, writes into tensors from outside or registers hooks is called turn by turn instead.
-while_loop reads its condition before each turn, and cond reads its predicate, unless it stands
-inside a trace (`mg.jit`) or a mapped function: then both branches are computed and the results
-selected. All derivatives are those of the unrolled code.
+while_loop makes 1, 2, 4, … turns and then reads whether to go on; once the number of turns is
+known, its derivative is that of one loop. cond reads its predicate, unless it stands inside a trace
+(`mg.jit`) or a mapped function: then both branches are computed and the results selected. All
+derivatives are those of the unrolled code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import errors, record, tree
-from .loop_recording import NotOneBody, record_loop
+from .autograd.modes import no_grad
+from .ir.dtypes import int64
+from .loop_recording import NotOneBody, Repeated, record_loop
+from .ops.comparison import logical_and
 from .ops.creation import arange, zeros
 from .ops.joining import stack
 from .ops.math import where
@@ -79,8 +83,9 @@ def while_loop(cond_fn: Function, body_fn: Function, carried: Any) -> Any:
     """Apply `body_fn` to what is carried as long as `cond_fn` of it holds.
 
     A tuple that is carried becomes the arguments of both. The body returns what it was given, in
-    the same structure, shapes and dtypes. Inside `mg.vmap` the loop goes on until no example needs
-    another turn.
+    the same structure, shapes and dtypes. Both are called a few times, or for each turn where that
+    will not do: a body that reads values, draws random numbers or writes into tensors from
+    outside. Inside `mg.vmap` the loop goes on until no example needs another turn.
 
     >>> import monograph as mg
     >>> mg.while_loop(lambda x: x < 10, lambda x: x * 2, mg.tensor(3)).item()
@@ -89,6 +94,7 @@ def while_loop(cond_fn: Function, body_fn: Function, carried: Any) -> Any:
     from .autograd.vmap import depends_on_examples, holds_for_any
 
     carried = _tensors(carried)
+    tried = current.recorder.hold  # within a trace there is nothing to read
     while True:
         goes_on = _call(cond_fn, carried)
         if not (isinstance(goes_on, Tensor) and depends_on_examples(goes_on)):
@@ -101,6 +107,55 @@ def while_loop(cond_fn: Function, body_fn: Function, carried: Any) -> Any:
             carried = _select(goes_on, after, carried)
         else:
             return carried
+        if not tried and isinstance(goes_on, Tensor):
+            tried = True
+            try:
+                return _other_turns(cond_fn, body_fn, carried)
+            except NotOneBody:
+                pass
+
+
+MOST_TURNS = 1024  # that are made without asking whether to go on
+
+
+def _other_turns(cond_fn: Function, body_fn: Function, carried: Any) -> Any:
+    """What while_loop carries in the end, from its second turn on; turns are traced once.
+
+    More and more turns are made at a time. Those behind the last keep what is carried as it is, so
+    at most as many are made in vain. That finds the number of turns; where gradients are asked for,
+    a loop of that many turns is recorded, whose derivative computes nothing in vain.
+    """
+    start, state = tree.flatten(carried)
+
+    def goes_on(now: Any) -> Tensor:
+        going = _call(cond_fn, now)
+        if not isinstance(going, Tensor) or going.numel() != 1:
+            raise NotOneBody
+        return going.bool().reshape(())  # type: ignore[attr-defined,no-any-return]
+
+    def turn(now: list[Tensor], elements: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        before = tree.unflatten(state, now)
+        after = _next("while_loop", before, _call(body_fn, before))
+        return tree.flatten(after)[0], []
+
+    def turn_if_going(now: list[Tensor], _: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        *before, going, count = now
+        kept = [where(going, a, b) for a, b in zip(turn(before, [])[0], before, strict=True)]
+        more = logical_and(going, goes_on(tree.unflatten(state, kept)))
+        return [*kept, more, count + going], []
+
+    with no_grad():
+        now = [*start, goes_on(carried), zeros((), dtype=int64)]
+        turns = Repeated(turn_if_going, now, going=len(start))
+        trips = 2
+        while bool((now := turns(now, trips))[-2]):
+            trips = min(2 * trips, MOST_TURNS)
+    made = int(now[-1])
+    if not (current.recorder.grad and turns.requires_grad):
+        return tree.unflatten(state, now[:-2])
+    if made < 2:
+        return tree.unflatten(state, turn(start, [])[0] if made else start)
+    return tree.unflatten(state, record_loop(turn, start, [arange(made)], made, False))
 
 
 def _select(pred: Tensor, yes: Any, no: Any) -> Any:

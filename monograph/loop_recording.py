@@ -25,6 +25,7 @@ from .ir.check import check
 from .ir.dtypes import int64
 from .ir.node import Node
 from .ir.operator import Operator, Parameter, noted
+from .ops.creation import arange
 from .ops.random import Draw
 from .recorder import Record, Recorder
 from .storage import Value
@@ -53,6 +54,7 @@ class TracedLoop:
     draws: tuple[tuple[int, int], ...]  # slots to draw random numbers with, and steps per turn
     reverse: bool
     length: int | None  # the number of turns, where there is no sequence to tell
+    going: int | None  # the carry that says whether a turn counts, where not all do
 
 
 _traced: dict[Any, TracedLoop] = {}
@@ -86,7 +88,12 @@ def _definition(operands: Sequence[Node], traced: TracedLoop) -> tuple[Node, ...
     if rules is not None:
         for number, rule in expansion.rules.items():
             rules.setdefault(number, rule)
-    wrong = [node for each in expansion.checks for node in (each.bad, each.value)]
+    wrong = []
+    for each in expansion.checks:
+        # What is wrong in a turn that does not count is nobody's fault.
+        counts = None if traced.going is None else parameters[traced.going]
+        wrong.append(each.bad if counts is None else build.elementwise("and", each.bad, counts))
+        wrong.append(each.value)
     body = loop.LoopBody(
         given, traced.sequences + bool(traced.draws), outputs[:first], outputs[first:] + wrong
     )
@@ -109,24 +116,54 @@ def record_loop(
     turn: Turn, carried: Sequence[Tensor], sequences: Sequence[Tensor], trips: int, reverse: bool
 ) -> list[Tensor]:
     """What is carried in the end, and the stacks: the results of one recorded operator."""
+    inputs, traced = _traced_loop(turn, carried, sequences, trips, reverse, None)
+    return record_traced(LOOP, traced, inputs)
+
+
+class Repeated:
+    """A turn that was traced once, to be made as often as it takes.
+
+    Of the turns those count whose carry number `going` is true; the others must leave all that is
+    carried as it is.
+    """
+
+    def __init__(self, turn: Turn, carried: Sequence[Tensor], going: int) -> None:
+        self.turn = turn
+        self.carries = len(carried)
+        self.inputs, self.traced = _traced_loop(turn, carried, [arange(2)], 2, False, going)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether something that the turns read requires gradients."""
+        return any([isinstance(v, Value) and v.requires_grad for v in self.inputs])
+
+    def __call__(self, carried: Sequence[Tensor], trips: int) -> list[Tensor]:
+        """What is carried after so many turns."""
+        given = [record.value_of(t) for t in (*carried, arange(trips))]
+        return record_traced(LOOP, self.traced, [*given, *self.inputs[len(given) :]])
+
+
+def _traced_loop(
+    turn: Turn, carried: Sequence[Tensor], sequences: Sequence[Tensor], trips: int, reverse: bool,
+    going: int | None,
+) -> tuple[list[Any], TracedLoop]:  # fmt: skip
+    """The inputs of the operator, and its attribute."""
     given = [record.value_of(t) for t in (*carried, *sequences)]
     with record.inner() as recorder:
         try:
-            inputs, traced = _trace(recorder, turn, given, len(carried), trips, reverse)
+            return _trace(recorder, turn, given, len(carried), trips, reverse, going)
         except errors.TransformError as problem:
             _move_generators(recorder, -1)
             raise NotOneBody from problem
         except BaseException:
             _move_generators(recorder, -1)
             raise
-    return record_traced(LOOP, traced, inputs)
 
 
 def _trace(
     recorder: Recorder, turn: Turn, given: list[Value], carries: int, trips: int,
-    reverse: bool,
+    reverse: bool, going: int | None,
 ) -> tuple[list[Any], TracedLoop]:  # fmt: skip
-    """The inputs of the operator, and its attribute."""
     arguments = []
     for n, value in enumerate(given):
         # A carry may come to require gradients in a later turn.
@@ -141,10 +178,12 @@ def _trace(
     leaves = given + recorder.leaves[len(given) :]
     cut = _cut(recorder, values, leaves, carries)
     draws = _draws(recorder)
+    if draws and going is not None:
+        raise errors.TransformError("how many numbers are drawn depends on data")
     length = trips if len(given) == carries else None
     kinds = tuple([value.meta for value in recorder.leaves])
     wanted = tuple([value.position for value in values])
-    rest = (carries, len(given) - carries, cut, draws, reverse, length)
+    rest = (carries, len(given) - carries, cut, draws, reverse, length, going)
     key = (tuple(recorder.key), kinds, wanted, *rest)
     traced = _traced.get(key)
     if traced is None:

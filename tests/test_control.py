@@ -164,6 +164,94 @@ def test_derivatives_of_while_loop():
     assert_equal(mg.vmap(mg.grad(by_loop))(rows)[1], mg.grad(by_hand)(rows[1]))
 
 
+def grown(x, w, limit):
+    """A loop that data ends; x must stay below the root of 40."""
+    turn = lambda x, n: (x + w * mg.sqrt(40.0 - x * x), n + 1)  # noqa: E731
+    return mg.while_loop(lambda x, n: x < limit, turn, (x, mg.tensor(0)))
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.7, 2.0, 6.0])
+def test_a_loop_that_data_ends_is_the_unrolled_code(limit):
+    """Its last turns lead to where the next has no value: what is made in vain must not show."""
+
+    def by_hand(x, w):
+        while x < limit:
+            x = x + w * mg.sqrt(40.0 - x * x)
+        return x
+
+    start = mg.tensor(0.5, dtype=mg.float64), mg.tensor(0.3, dtype=mg.float64)
+    by_loop = lambda x, w: grown(x, w, limit)[0]  # noqa: E731
+    assert_equal(by_loop(*start), by_hand(*start))
+    for n in (0, 1):
+        assert_equal(mg.grad(by_loop, n)(*start), mg.grad(by_hand, n)(*start))
+        assert_equal(mg.hessian(by_loop, n)(*start), mg.hessian(by_hand, n)(*start))
+    leaf = start[1].clone().requires_grad_()
+    made = by_loop(start[0], leaf)
+    assert made.requires_grad == (limit > 0.5)  # with no turn, w has no part in it
+    if made.requires_grad:
+        made.backward()
+        assert_equal(leaf.grad, mg.grad(by_hand, 1)(*start))
+
+
+def test_many_turns_are_few_flushes_and_few_programs():
+    called = []
+
+    def halved(x, n):
+        called.append(n)
+        return x * w, n + 1
+
+    def slope(turns):
+        made, _ = mg.while_loop(lambda x, n: n < turns, halved, (mg.tensor(1.0), mg.tensor(0)))
+        return mg.autograd.grad(made, w)[0].item()
+
+    w = mg.tensor(0.999, requires_grad=True)
+    for turns in (200, 300):  # from the second number of turns on they are sizes that vary
+        np.testing.assert_allclose(slope(turns), turns * 0.999 ** (turns - 1), rtol=1e-4)
+    mg.stats.reset()
+    called.clear()
+    np.testing.assert_allclose(slope(400), 400 * 0.999**399, rtol=1e-4)
+    assert len(called) == 3 and mg.stats().flushes <= 12 and mg.stats().compilations == 0
+
+
+def test_what_is_wrong_in_turns_in_vain_does_not_count():
+    table = mg.tensor([3, 1, 4])
+
+    def total(turns):
+        look = lambda s, n: (s + table.index_select(0, n.reshape(1)).sum(), n + 1)  # noqa: E731
+        return mg.while_loop(lambda s, n: n < turns, look, (mg.tensor(0), mg.tensor(0)))[0].item()
+
+    assert total(3) == 8  # the fourth turn, made in vain, looks behind the end
+    with pytest.raises(IndexError, match="out of range"):
+        total(4)
+
+
+def test_while_loops_that_are_made_turn_by_turn():
+    count = []
+
+    def reads(x):
+        count.append(x.item())
+        return x * 2
+
+    assert mg.while_loop(lambda x: x < 100, reads, mg.tensor(3.0)).item() == 192.0
+    assert count == [3.0, 6.0, 12.0, 24.0, 48.0, 96.0]
+    assert mg.while_loop(lambda x: len(count) < 9, reads, mg.tensor(1.0)).item() == 8.0
+    seen = []
+    for run in (mg.while_loop, lambda cond, body, x: [x := body(x) for _ in range(7)][-1]):
+        mg.manual_seed(3)
+        turns = iter(range(8))
+        goes_on = lambda x, turns=turns: next(turns) < 7  # noqa: E731
+        made = run(goes_on, lambda x: x + mg.rand(()), mg.tensor(0.0))
+        seen.append((made.item(), mg.rand(()).item()))
+    assert seen[0] == seen[1]
+    mg.manual_seed(3)
+    by_data = mg.while_loop(lambda x: x < 3.0, lambda x: x + mg.rand(()), mg.tensor(0.0)).item()
+    mg.manual_seed(3)
+    x = mg.tensor(0.0)
+    while x < 3.0:
+        x = x + mg.rand(())
+    assert by_data == x.item()
+
+
 def collatz(n):
     """The number of turns until 1, and the largest number on the way."""
     step = lambda n: mg.where(n % 2 == 0, n // 2, 3 * n + 1)  # noqa: E731
