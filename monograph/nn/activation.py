@@ -26,7 +26,12 @@ class _InPlace(Module):
 
 
 class ReLU(_InPlace):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    >>> import monograph as mg
+    >>> mg.nn.ReLU()(mg.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.relu(input, self.inplace)
@@ -34,7 +39,12 @@ class ReLU(_InPlace):
 
 
 class SiLU(_InPlace):
-    """x · sigmoid(x)."""
+    """x · sigmoid(x).
+
+    >>> import monograph as mg
+    >>> mg.nn.SiLU()(mg.tensor([0.0, 100.0])).tolist()
+    [0.0, 100.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.silu(input, self.inplace)
@@ -42,7 +52,12 @@ class SiLU(_InPlace):
 
 
 class Mish(_InPlace):
-    """x · tanh(softplus(x))."""
+    """x · tanh(softplus(x)).
+
+    >>> import monograph as mg
+    >>> mg.nn.Mish()(mg.tensor([0.0, 20.0])).tolist()
+    [0.0, 20.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.mish(input, self.inplace)
@@ -50,7 +65,12 @@ class Mish(_InPlace):
 
 
 class SELU(_InPlace):
-    """elu scaled so that layers keep mean 0 and variance 1."""
+    """elu scaled so that layers keep mean 0 and variance 1.
+
+    >>> import monograph as mg
+    >>> mg.nn.SELU()(mg.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.selu(input, self.inplace)
@@ -58,7 +78,12 @@ class SELU(_InPlace):
 
 
 class Hardsigmoid(_InPlace):
-    """(x + 3) / 6 limited to [0, 1]."""
+    """(x + 3) / 6 limited to [0, 1].
+
+    >>> import monograph as mg
+    >>> mg.nn.Hardsigmoid()(mg.tensor([-4.0, 0.0, 4.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.hardsigmoid(input, self.inplace)
@@ -69,7 +94,12 @@ class Hardsigmoid(_InPlace):
 
 
 class Hardswish(_InPlace):
-    """x · hardsigmoid(x)."""
+    """x · hardsigmoid(x).
+
+    >>> import monograph as mg
+    >>> mg.nn.Hardswish()(mg.tensor([0.0, 1.5, 4.0])).tolist()
+    [0.0, 1.125, 4.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.hardswish(input, self.inplace)
@@ -80,7 +110,12 @@ class Hardswish(_InPlace):
 
 
 class LeakyReLU(_InPlace):
-    """x, or negative_slope · x below zero."""
+    """x, or negative_slope · x below zero.
+
+    >>> import monograph as mg
+    >>> mg.nn.LeakyReLU(0.5)(mg.tensor([-4.0, 4.0])).tolist()
+    [-2.0, 4.0]
+    """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -95,7 +130,12 @@ class LeakyReLU(_InPlace):
 
 
 class ELU(_InPlace):
-    """x, or alpha · (exp(x) - 1) below zero."""
+    """x, or alpha · (exp(x) - 1) below zero.
+
+    >>> import monograph as mg
+    >>> mg.nn.ELU(alpha=2.0)(mg.tensor([-100.0, 2.0])).tolist()
+    [-2.0, 2.0]
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -110,7 +150,12 @@ class ELU(_InPlace):
 
 
 class CELU(ELU):
-    """x, or alpha · (exp(x / alpha) - 1) below zero."""
+    """x, or alpha · (exp(x / alpha) - 1) below zero.
+
+    >>> import monograph as mg
+    >>> mg.nn.CELU()(mg.tensor([-100.0, 2.0])).tolist()
+    [-1.0, 2.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.celu(input, self.alpha, self.inplace)
@@ -118,7 +163,12 @@ class CELU(ELU):
 
 
 class Hardtanh(_InPlace):
-    """x limited to [min_val, max_val]."""
+    """x limited to [min_val, max_val].
+
+    >>> import monograph as mg
+    >>> mg.nn.Hardtanh(-1.0, 2.0)(mg.tensor([-4.0, 0.5, 4.0])).tolist()
+    [-1.0, 0.5, 2.0]
+    """
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
@@ -141,7 +191,12 @@ class Hardtanh(_InPlace):
 
 
 class ReLU6(Hardtanh):
-    """x limited to [0, 6]."""
+    """x limited to [0, 6].
+
+    >>> import monograph as mg
+    >>> mg.nn.ReLU6()(mg.tensor([-1.0, 2.0, 8.0])).tolist()
+    [0.0, 2.0, 6.0]
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -155,7 +210,12 @@ class ReLU6(Hardtanh):
 
 
 class RReLU(_InPlace):
-    """x, or below zero x times a slope: drawn from [lower, upper] in training, else their mean."""
+    """x, or below zero x times a slope: drawn from [lower, upper] in training, else their mean.
+
+    >>> import monograph as mg
+    >>> mg.nn.RReLU(0.5, 0.5)(mg.tensor([-4.0, 4.0])).tolist()
+    [-2.0, 4.0]
+    """
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -173,7 +233,12 @@ class RReLU(_InPlace):
 
 
 class Threshold(_InPlace):
-    """x, or `value` where x is not above the threshold."""
+    """x, or `value` where x is not above the threshold.
+
+    >>> import monograph as mg
+    >>> mg.nn.Threshold(0.5, -1.0)(mg.tensor([0.25, 0.75])).tolist()
+    [-1.0, 0.75]
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -189,7 +254,12 @@ class Threshold(_InPlace):
 
 
 class GELU(Module):
-    """x · Φ(x), exactly or by the tanh formula."""
+    """x · Φ(x), exactly or by the tanh formula.
+
+    >>> import monograph as mg
+    >>> mg.nn.GELU()(mg.tensor([0.0, 10.0])).tolist()
+    [0.0, 10.0]
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -204,7 +274,12 @@ class GELU(Module):
 
 
 class Tanh(Module):
-    """tanh(x)."""
+    """tanh(x).
+
+    >>> import monograph as mg
+    >>> mg.nn.Tanh()(mg.tensor([-50.0, 0.0, 50.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.tanh(input)
@@ -212,7 +287,12 @@ class Tanh(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import monograph as mg
+    >>> mg.nn.Sigmoid()(mg.tensor([-100.0, 0.0, 100.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.sigmoid(input)
@@ -220,7 +300,12 @@ class Sigmoid(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), exact far below zero."""
+    """log(sigmoid(x)), exact far below zero.
+
+    >>> import monograph as mg
+    >>> mg.nn.LogSigmoid()(mg.tensor([-200.0, -100.0])).tolist()
+    [-200.0, -100.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.logsigmoid(input)
@@ -228,7 +313,12 @@ class LogSigmoid(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import monograph as mg
+    >>> mg.nn.Softsign()(mg.tensor([-1.0, 3.0])).tolist()
+    [-0.5, 0.75]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.softsign(input)
@@ -236,7 +326,12 @@ class Softsign(Module):
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> import monograph as mg
+    >>> mg.nn.Tanhshrink()(mg.tensor([-50.0, 0.0, 50.0])).tolist()
+    [-49.0, 0.0, 49.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.tanhshrink(input)
@@ -244,7 +339,12 @@ class Tanhshrink(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta · x)) / beta; x where beta · x is above the threshold."""
+    """log(1 + exp(beta · x)) / beta; x where beta · x is above the threshold.
+
+    >>> import monograph as mg
+    >>> mg.nn.Softplus()(mg.tensor([-200.0, 30.0])).tolist()
+    [0.0, 30.0]
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -260,7 +360,12 @@ class Softplus(Module):
 
 
 class Hardshrink(Module):
-    """x, or 0 within [-lambd, lambd]."""
+    """x, or 0 within [-lambd, lambd].
+
+    >>> import monograph as mg
+    >>> mg.nn.Hardshrink()(mg.tensor([-2.0, 0.3, 1.0])).tolist()
+    [-2.0, 0.0, 1.0]
+    """
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -275,7 +380,12 @@ class Hardshrink(Module):
 
 
 class Softshrink(Hardshrink):
-    """x moved towards 0 by lambd, and 0 within [-lambd, lambd]."""
+    """x moved towards 0 by lambd, and 0 within [-lambd, lambd].
+
+    >>> import monograph as mg
+    >>> mg.nn.Softshrink()(mg.tensor([-2.0, 0.25, 1.0])).tolist()
+    [-1.5, 0.0, 0.5]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.softshrink(input, self.lambd)
@@ -283,7 +393,12 @@ class Softshrink(Hardshrink):
 
 
 class GLU(Module):
-    """The first half along dim times the sigmoid of the second."""
+    """The first half along dim times the sigmoid of the second.
+
+    >>> import monograph as mg
+    >>> mg.nn.GLU()(mg.tensor([4.0, 0.0])).tolist()
+    [2.0]
+    """
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -330,7 +445,12 @@ class PReLU(Module):
 
 
 class Softmax(Module):
-    """exp(x) normalised to sum 1 along dim."""
+    """exp(x) normalised to sum 1 along dim.
+
+    >>> import monograph as mg
+    >>> mg.nn.Softmax(-1)(mg.zeros(2, 4)).tolist()
+    [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -345,7 +465,12 @@ class Softmax(Module):
 
 
 class LogSoftmax(Softmax):
-    """log(softmax(x)) along dim."""
+    """log(softmax(x)) along dim.
+
+    >>> import monograph as mg
+    >>> mg.nn.LogSoftmax(-1)(mg.tensor([0.0, 100.0])).tolist()
+    [-100.0, 0.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.log_softmax(input, self.dim)
@@ -353,7 +478,12 @@ class LogSoftmax(Softmax):
 
 
 class Softmin(Softmax):
-    """softmax of -x along dim."""
+    """softmax of -x along dim.
+
+    >>> import monograph as mg
+    >>> mg.nn.Softmin(-1)(mg.tensor([0.0, 200.0])).tolist()
+    [1.0, 0.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.softmin(input, self.dim)
@@ -361,7 +491,12 @@ class Softmin(Softmax):
 
 
 class Softmax2d(Module):
-    """softmax over the channels of [N, C, H, W] or [C, H, W]."""
+    """softmax over the channels of [N, C, H, W] or [C, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.Softmax2d()(mg.zeros(1, 2, 1, 1)).flatten().tolist()
+    [0.5, 0.5]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

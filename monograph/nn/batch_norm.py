@@ -104,7 +104,13 @@ class _BatchNorm(_RunningNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch norm of [N, C] or [N, C, L]."""
+    """Batch norm of [N, C] or [N, C, L].
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.BatchNorm1d(3)
+    >>> layer(mg.randn(8, 3)).shape, list(layer.state_dict())
+    (Size([8, 3]), ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked'])
+    """
 
     ranks = (2, 3)
 
@@ -121,7 +127,12 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch norm of [N, C, D, H, W]."""
+    """Batch norm of [N, C, D, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.BatchNorm3d(3)(mg.randn(2, 3, 4, 5, 6)).shape
+    Size([2, 3, 4, 5, 6])
+    """
 
     ranks = (5,)
 
@@ -151,7 +162,12 @@ class _InstanceNorm(_RunningNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each sample of [N, C, L] or [C, L] normalised by itself."""
+    """Each channel of each sample of [N, C, L] or [C, L] normalised by itself.
+
+    >>> import monograph as mg
+    >>> mg.nn.InstanceNorm1d(3)(mg.randn(2, 3, 8)).shape
+    Size([2, 3, 8])
+    """
 
     ranks = (2, 3)
 
@@ -168,6 +184,11 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each sample of [N, C, D, H, W] or [C, D, H, W] normalised by itself."""
+    """Each channel of each sample of [N, C, D, H, W] or [C, D, H, W] normalised by itself.
+
+    >>> import monograph as mg
+    >>> mg.nn.InstanceNorm3d(3)(mg.randn(2, 3, 4, 5, 6)).shape
+    Size([2, 3, 4, 5, 6])
+    """
 
     ranks = (4, 5)

@@ -123,7 +123,13 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list whose members are registered."""
+    """A list whose members are registered.
+
+    >>> import monograph as mg
+    >>> layers = mg.nn.ModuleList([mg.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(layers), len(list(layers.parameters()))
+    (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -201,7 +207,13 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary whose values are registered."""
+    """A dictionary whose values are registered.
+
+    >>> import monograph as mg
+    >>> heads = mg.nn.ModuleDict({"left": mg.nn.Linear(2, 1), "right": mg.nn.Linear(2, 3)})
+    >>> heads["right"](mg.zeros(1, 2)).shape, sorted(heads)
+    (Size([1, 3]), ['left', 'right'])
+    """
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()

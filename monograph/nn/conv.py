@@ -146,7 +146,12 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution of [N, C, D, H, W]."""
+    """Convolution of [N, C, D, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.Conv3d(2, 8, 3, padding=1)(mg.zeros(1, 2, 4, 5, 6)).shape
+    Size([1, 8, 4, 5, 6])
+    """
 
     rank = 3
 
@@ -195,7 +200,12 @@ class _ConvTranspose(_Layer):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The transpose of Conv1d."""
+    """The transpose of Conv1d.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConvTranspose1d(2, 8, 4, stride=2, padding=1)(mg.zeros(1, 2, 5)).shape
+    Size([1, 8, 10])
+    """
 
     rank = 1
 
@@ -212,6 +222,11 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The transpose of Conv3d."""
+    """The transpose of Conv3d.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConvTranspose3d(2, 8, 2, stride=2)(mg.zeros(1, 2, 3, 4, 5)).shape
+    Size([1, 8, 6, 8, 10])
+    """
 
     rank = 3

@@ -20,7 +20,15 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """Elements zeroed at probability p while training, the others scaled by 1 / (1 - p)."""
+    """Elements zeroed at probability p while training, the others scaled by 1 / (1 - p).
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.Dropout(0.5)
+    >>> sorted(set(layer(mg.ones(1000)).tolist()))
+    [0.0, 2.0]
+    >>> layer.eval()(mg.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.dropout(input, self.p, self.training, self.inplace)
@@ -28,7 +36,12 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """Whole channels of [N, C, L] or [C, L] zeroed at probability p while training."""
+    """Whole channels of [N, C, L] or [C, L] zeroed at probability p while training.
+
+    >>> import monograph as mg
+    >>> mg.nn.Dropout1d(0.5)(mg.ones(2, 8, 5)).shape
+    Size([2, 8, 5])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.dropout1d(input, self.p, self.training, self.inplace)
@@ -36,7 +49,13 @@ class Dropout1d(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """Whole channels of [N, C, H, W] zeroed at probability p while training."""
+    """Whole channels of [N, C, H, W] zeroed at probability p while training.
+
+    >>> import monograph as mg
+    >>> kept = mg.nn.Dropout2d(0.5)(mg.ones(2, 8, 4, 4))
+    >>> bool((kept.amax((2, 3)) == kept.amin((2, 3))).all())
+    True
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.dropout2d(input, self.p, self.training, self.inplace)
@@ -44,7 +63,12 @@ class Dropout2d(_Dropout):
 
 
 class Dropout3d(_Dropout):
-    """Whole channels of [N, C, D, H, W] zeroed at probability p while training."""
+    """Whole channels of [N, C, D, H, W] zeroed at probability p while training.
+
+    >>> import monograph as mg
+    >>> mg.nn.Dropout3d(0.5)(mg.ones(2, 8, 3, 4, 5)).shape
+    Size([2, 8, 3, 4, 5])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.dropout3d(input, self.p, self.training, self.inplace)
@@ -52,7 +76,12 @@ class Dropout3d(_Dropout):
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks of SELU."""
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU.
+
+    >>> import monograph as mg
+    >>> mg.nn.AlphaDropout(0.1)(mg.zeros(4, 3)).shape
+    Size([4, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.alpha_dropout(input, self.p, self.training, self.inplace)
@@ -60,7 +89,12 @@ class AlphaDropout(_Dropout):
 
 
 class FeatureAlphaDropout(_Dropout):
-    """AlphaDropout of whole channels."""
+    """AlphaDropout of whole channels.
+
+    >>> import monograph as mg
+    >>> mg.nn.FeatureAlphaDropout(0.1)(mg.zeros(2, 8, 4, 4)).shape
+    Size([2, 8, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

@@ -61,7 +61,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with uniform numbers in [a, b)."""
+    """Fill with uniform numbers in [a, b).
+
+    >>> import monograph as mg
+    >>> w = mg.nn.init.uniform_(mg.empty(1000), 2.0, 3.0)
+    >>> 2 <= w.min().item() <= w.max().item() <= 3
+    True
+    """
     seed, offset = (generator or default_generator).draw()
     shape = tuple(tensor.shape)
     return take(tensor, random.uniform(shape, tensor.dtype, seed, offset, float(a), float(b)))
@@ -71,7 +77,12 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with normally distributed numbers."""
+    """Fill with normally distributed numbers.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.normal_(mg.empty(3), mean=5.0, std=0.0).tolist()
+    [5.0, 5.0, 5.0]
+    """
     seed, offset = (generator or default_generator).draw(2)
     shape = tuple(tensor.shape)
     return take(tensor, random.normal(shape, tensor.dtype, seed, offset, float(mean), float(std)))
@@ -82,7 +93,12 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with normally distributed numbers, those outside [a, b] drawn again."""
+    """Fill with normally distributed numbers, those outside [a, b] drawn again.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.trunc_normal_(mg.empty(1000), a=-1.0, b=1.0).abs().max().item() <= 1
+    True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -108,24 +124,44 @@ def _draw(tensor: Tensor, shape: tuple[int, ...], generator: Generator | None) -
 
 @_without_gradient
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one number."""
+    """Fill with one number.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.constant_(mg.empty(2), 3.0).tolist()
+    [3.0, 3.0]
+    """
     fill_from_array(tensor, np.full(tuple(tensor.shape), val))
     return tensor
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.zeros_(mg.empty(2)).tolist()
+    [0.0, 0.0]
+    """
     return constant_(tensor, 0.0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.ones_(mg.empty(2)).tolist()
+    [1.0, 1.0]
+    """
     return constant_(tensor, 1.0)
 
 
 @_without_gradient
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity."""
+    """Fill a matrix with the identity.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.eye_(mg.empty(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     if tensor.ndim != 2:
         raise ValueError("only tensors of 2 dimensions are supported")
     fill_from_array(tensor, np.eye(*tensor.shape))
@@ -134,7 +170,12 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @_without_gradient
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the kernels of a convolution so that it hands on its channels unchanged."""
+    """Fill the kernels of a convolution so that it hands on its channels unchanged.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.dirac_(mg.empty(2, 2, 3))[0].tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
     shape = tuple(tensor.shape)
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -154,7 +195,12 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a matrix with normal numbers, and a part of each column with zeros."""
+    """Fill a matrix with normal numbers, and a part of each column with zeros.
+
+    >>> import monograph as mg
+    >>> (mg.nn.init.sparse_(mg.empty(10, 4), 0.5) == 0).sum(0).tolist()
+    [5, 5, 5, 5]
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -167,7 +213,13 @@ def sparse_(
 
 @_without_gradient
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with a (semi-)orthogonal matrix of shape [size(0), the rest]."""
+    """Fill with a (semi-)orthogonal matrix of shape [size(0), the rest].
+
+    >>> import monograph as mg
+    >>> w = mg.nn.init.orthogonal_(mg.empty(3, 5))
+    >>> mg.allclose(w @ w.T, mg.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if 0 in tensor.shape:
@@ -198,13 +250,24 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform, with variance 2 gain² / (fan in + fan out)."""
+    """Uniform, with variance 2 gain² / (fan in + fan out).
+
+    >>> import monograph as mg
+    >>> mg.nn.init.xavier_uniform_(mg.empty(2, 4)).abs().max().item() <= 1
+    True
+    """
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal, with variance 2 gain² / (fan in + fan out)."""
+    """Normal, with variance 2 gain² / (fan in + fan out).
+
+    >>> import monograph as mg
+    >>> w = mg.nn.init.xavier_normal_(mg.empty(300, 700))
+    >>> round(w.std().item() * 500**0.5, 1)
+    1.0
+    """
     std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return normal_(tensor, 0.0, std, generator)
 
@@ -213,7 +276,12 @@ def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Uniform, with variance gain² / fan."""
+    """Uniform, with variance gain² / fan.
+
+    >>> import monograph as mg
+    >>> mg.nn.init.kaiming_uniform_(mg.empty(4, 6)).abs().max().item() <= 1
+    True
+    """
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
@@ -225,7 +293,13 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Normal, with variance gain² / fan."""
+    """Normal, with variance gain² / fan.
+
+    >>> import monograph as mg
+    >>> w = mg.nn.init.kaiming_normal_(mg.empty(256, 512), nonlinearity="relu")
+    >>> round(w.std().item() * 512**0.5, 1)
+    1.4
+    """
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))

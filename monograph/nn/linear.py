@@ -107,7 +107,12 @@ class Bilinear(Module):
 
 
 class Identity(Module):
-    """Returns its input; takes and ignores any arguments."""
+    """Returns its input; takes and ignores any arguments.
+
+    >>> import monograph as mg
+    >>> mg.nn.Identity()(mg.ones(2)).tolist()
+    [1.0, 1.0]
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -117,7 +122,12 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """The axes from start_dim to end_dim as one."""
+    """The axes from start_dim to end_dim as one.
+
+    >>> import monograph as mg
+    >>> mg.nn.Flatten()(mg.zeros(2, 3, 4)).shape
+    Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

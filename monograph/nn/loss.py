@@ -38,7 +38,12 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """The squared difference.
+
+    >>> import monograph as mg
+    >>> mg.nn.MSELoss()(mg.tensor([1.0, 3.0]), mg.zeros(2)).item()
+    5.0
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.mse_loss(input, target, reduction=self.reduction)
@@ -46,7 +51,12 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference.
+
+    >>> import monograph as mg
+    >>> mg.nn.L1Loss()(mg.tensor([1.0, 4.0]), mg.zeros(2)).item()
+    2.5
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.l1_loss(input, target, reduction=self.reduction)
@@ -54,7 +64,12 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """The absolute difference less beta / 2, and a parabola where it is below beta."""
+    """The absolute difference less beta / 2, and a parabola where it is below beta.
+
+    >>> import monograph as mg
+    >>> mg.nn.SmoothL1Loss()(mg.tensor([0.0, 3.0]), mg.tensor([1.0, 0.0])).item()
+    1.5
+    """
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None,
@@ -69,7 +84,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half the squared difference, and beyond delta a line."""
+    """Half the squared difference, and beyond delta a line.
+
+    >>> import monograph as mg
+    >>> mg.nn.HuberLoss()(mg.tensor([0.0, 3.0]), mg.tensor([1.0, 0.0])).item()
+    1.5
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -81,7 +101,12 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-x[target] for log-probabilities."""
+    """-x[target] for log-probabilities.
+
+    >>> import monograph as mg
+    >>> mg.nn.NLLLoss()(mg.tensor([[-1.0, -2.0]]), mg.tensor([1])).item()
+    2.0
+    """
 
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None,
@@ -123,7 +148,12 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """-log of the probability x of the target, which is 1 or 0 or between."""
+    """-log of the probability x of the target, which is 1 or 0 or between.
+
+    >>> import monograph as mg
+    >>> round(mg.nn.BCELoss()(mg.tensor([0.5]), mg.tensor([1.0])).item(), 4)
+    0.6931
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.binary_cross_entropy(
@@ -133,7 +163,12 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """BCELoss of sigmoid(x), exact for all x."""
+    """BCELoss of sigmoid(x), exact for all x.
+
+    >>> import monograph as mg
+    >>> round(mg.nn.BCEWithLogitsLoss()(mg.tensor([0.0]), mg.tensor([1.0])).item(), 4)
+    0.6931
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -154,7 +189,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """target · (log target - x): how far log-probabilities x are from the target's."""
+    """target · (log target - x): how far log-probabilities x are from the target's.
+
+    >>> import monograph as mg
+    >>> share = mg.tensor([[0.5, 0.5]])
+    >>> mg.nn.KLDivLoss(reduction="batchmean")(share.log(), share).item()
+    0.0
+    """
 
     others = ("batchmean",)
 
@@ -173,7 +214,12 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """-log of the probability of a count under a Poisson distribution."""
+    """-log of the probability of a count under a Poisson distribution.
+
+    >>> import monograph as mg
+    >>> mg.nn.PoissonNLLLoss()(mg.zeros(2), mg.tensor([1.0, 2.0])).item()
+    1.0
+    """
 
     def __init__(
         self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
@@ -192,7 +238,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """-log of the density of the target under a normal distribution."""
+    """-log of the density of the target under a normal distribution.
+
+    >>> import monograph as mg
+    >>> mg.nn.GaussianNLLLoss()(mg.zeros(3), mg.ones(3), mg.ones(3)).item()
+    0.5
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -207,7 +258,12 @@ class GaussianNLLLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    >>> import monograph as mg
+    >>> mg.nn.HingeEmbeddingLoss()(mg.tensor([0.25, 0.5]), mg.tensor([1.0, -1.0])).item()
+    0.375
+    """
 
     def __init__(
         self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
@@ -224,7 +280,13 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+
+    >>> import monograph as mg
+    >>> x, y = mg.tensor([[2.0, 0.0]]), mg.tensor([[0.0, 3.0]])
+    >>> mg.nn.CosineEmbeddingLoss()(x, y, mg.tensor([1.0])).item()
+    1.0
+    """
 
     def __init__(
         self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
@@ -241,7 +303,13 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(CosineEmbeddingLoss):
-    """max(0, -target · (input1 - input2) + margin): target says which is to be larger."""
+    """max(0, -target · (input1 - input2) + margin): target says which is to be larger.
+
+    >>> import monograph as mg
+    >>> x, y = mg.tensor([1.0, 2.0]), mg.tensor([2.0, 1.0])
+    >>> mg.nn.MarginRankingLoss()(x, y, mg.ones(2)).item()
+    0.5
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.margin_ranking_loss(
@@ -251,7 +319,12 @@ class MarginRankingLoss(CosineEmbeddingLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Σ max(0, margin - x[target] + x[j]) ** p over the other classes j."""
+    """Σ max(0, margin - x[target] + x[j]) ** p over the other classes j.
+
+    >>> import monograph as mg
+    >>> mg.nn.MultiMarginLoss()(mg.tensor([[0.0, 0.5]]), mg.tensor([0])).item()
+    0.75
+    """
 
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
@@ -271,7 +344,12 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Σ max(0, 1 - x[right] + x[wrong]) over all pairs of classes."""
+    """Σ max(0, 1 - x[right] + x[wrong]) over all pairs of classes.
+
+    >>> import monograph as mg
+    >>> mg.nn.MultiLabelMarginLoss()(mg.zeros(1, 4), mg.tensor([[3, 0, -1, 1]])).item()
+    1.0
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.multilabel_margin_loss(input, target, reduction=self.reduction)
@@ -279,7 +357,13 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of BCEWithLogitsLoss."""
+    """The mean over classes of BCEWithLogitsLoss.
+
+    >>> import monograph as mg
+    >>> loss = mg.nn.MultiLabelSoftMarginLoss()(mg.zeros(1, 3), mg.tensor([[1.0, 0.0, 1.0]]))
+    >>> round(loss.item(), 4)
+    0.6931
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.multilabel_soft_margin_loss(
@@ -289,7 +373,12 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target · x)) for targets of 1 and -1."""
+    """log(1 + exp(-target · x)) for targets of 1 and -1.
+
+    >>> import monograph as mg
+    >>> round(mg.nn.SoftMarginLoss()(mg.zeros(2), mg.tensor([1.0, -1.0])).item(), 4)
+    0.6931
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         result: Tensor = F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -297,7 +386,13 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, margin + |anchor - positive| - |anchor - negative|), in the p-norm."""
+    """max(0, margin + |anchor - positive| - |anchor - negative|), in the p-norm.
+
+    >>> import monograph as mg
+    >>> near, far = mg.tensor([[0.0, 2.0]]), mg.tensor([[0.0, 2.5]])
+    >>> round(mg.nn.TripletMarginLoss()(mg.zeros(1, 2), near, far).item(), 4)
+    0.5
+    """
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
@@ -320,7 +415,15 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with any function of two tensors as the distance."""
+    """TripletMarginLoss with any function of two tensors as the distance.
+
+    >>> import monograph as mg
+    >>> near, far = mg.tensor([[0.0, 2.0]]), mg.tensor([[0.0, 2.5]])
+    >>> apart = lambda a, b: (a - b).abs().sum(-1)
+    >>> loss = mg.nn.TripletMarginWithDistanceLoss(distance_function=apart)
+    >>> loss(mg.zeros(1, 2), near, far).item()
+    0.5
+    """
 
     def __init__(
         self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
@@ -342,7 +445,14 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability of labels over all their alignments with a longer sequence."""
+    """-log of the probability of labels over all their alignments with a longer sequence.
+
+    >>> import monograph as mg
+    >>> scores = mg.zeros(3, 1, 2).log_softmax(-1)
+    >>> loss = mg.nn.CTCLoss()(scores, mg.tensor([[1]]), mg.tensor([3]), mg.tensor([1]))
+    >>> round(loss.item(), 4)
+    0.2877
+    """
 
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False

@@ -132,7 +132,12 @@ class GroupNorm(_Affine):
 
 
 class LocalResponseNorm(Module):
-    """x divided by (k + alpha · mean of squares of `size` neighbouring channels) ** beta."""
+    """x divided by (k + alpha · mean of squares of `size` neighbouring channels) ** beta.
+
+    >>> import monograph as mg
+    >>> mg.nn.LocalResponseNorm(2)(mg.ones(1, 4, 5, 5)).shape
+    Size([1, 4, 5, 5])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

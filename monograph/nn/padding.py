@@ -50,13 +50,23 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """A number around the last two axes."""
+    """A number around the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConstantPad2d((1, 0, 0, 1), 7.0)(mg.zeros(1, 1, 1)).tolist()
+    [[[7.0, 0.0], [7.0, 7.0]]]
+    """
 
     rank = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """A number around the last three axes."""
+    """A number around the last three axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ConstantPad3d(1, 7.0)(mg.zeros(1, 3, 4, 5)).shape
+    Size([1, 5, 6, 7])
+    """
 
     rank = 3
 
@@ -66,7 +76,12 @@ class _ZeroPad(_Pad):
 
 
 class ZeroPad1d(_ZeroPad):
-    """Zeros around the last axis."""
+    """Zeros around the last axis.
+
+    >>> import monograph as mg
+    >>> mg.nn.ZeroPad1d((1, 2))(mg.ones(1, 2)).tolist()
+    [[0.0, 1.0, 1.0, 0.0, 0.0]]
+    """
 
     rank = 1
 
@@ -83,7 +98,12 @@ class ZeroPad2d(_ZeroPad):
 
 
 class ZeroPad3d(_ZeroPad):
-    """Zeros around the last three axes."""
+    """Zeros around the last three axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ZeroPad3d(1)(mg.ones(1, 3, 4, 5)).shape
+    Size([1, 5, 6, 7])
+    """
 
     rank = 3
 
@@ -100,31 +120,56 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """The elements mirrored at the edges of the last two axes."""
+    """The elements mirrored at the edges of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReflectionPad2d((1, 1, 0, 0))(mg.tensor([[[0.0, 1.0, 2.0]]])).tolist()
+    [[[1.0, 0.0, 1.0, 2.0, 1.0]]]
+    """
 
     rank, mode = 2, "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """The elements mirrored at the faces of the last three axes."""
+    """The elements mirrored at the faces of the last three axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReflectionPad3d(1)(mg.zeros(1, 3, 4, 5)).shape
+    Size([1, 5, 6, 7])
+    """
 
     rank, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """The first and the last element repeated along the last axis."""
+    """The first and the last element repeated along the last axis.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReplicationPad1d(2)(mg.tensor([[1.0, 2.0]])).tolist()
+    [[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]]
+    """
 
     rank, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """The elements at the edges of the last two axes repeated."""
+    """The elements at the edges of the last two axes repeated.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReplicationPad2d(1)(mg.zeros(1, 3, 4)).shape
+    Size([1, 5, 6])
+    """
 
     rank, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """The elements at the faces of the last three axes repeated."""
+    """The elements at the faces of the last three axes repeated.
+
+    >>> import monograph as mg
+    >>> mg.nn.ReplicationPad3d(1)(mg.zeros(1, 3, 4, 5)).shape
+    Size([1, 5, 6, 7])
+    """
 
     rank, mode = 3, "replicate"
 
@@ -141,13 +186,23 @@ class CircularPad1d(_Pad):
 
 
 class CircularPad2d(_Pad):
-    """The elements continued around the edges of the last two axes."""
+    """The elements continued around the edges of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.CircularPad2d(1)(mg.zeros(1, 1, 3, 4)).shape
+    Size([1, 1, 5, 6])
+    """
 
     rank, mode = 2, "circular"
 
 
 class CircularPad3d(_Pad):
-    """The elements continued around the faces of the last three axes."""
+    """The elements continued around the faces of the last three axes.
+
+    >>> import monograph as mg
+    >>> mg.nn.CircularPad3d(1)(mg.zeros(1, 1, 3, 4, 5)).shape
+    Size([1, 1, 5, 6, 7])
+    """
 
     rank, mode = 3, "circular"
 

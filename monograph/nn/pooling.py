@@ -40,7 +40,12 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of [N, C, L]."""
+    """The largest element of each window of [N, C, L].
+
+    >>> import monograph as mg
+    >>> mg.nn.MaxPool1d(2)(mg.arange(6.0).view(1, 1, 6)).tolist()
+    [[[1.0, 3.0, 5.0]]]
+    """
 
     rank = 1
 
@@ -57,7 +62,12 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of [N, C, D, H, W]."""
+    """The largest element of each window of [N, C, D, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.MaxPool3d(2)(mg.zeros(1, 3, 4, 6, 8)).shape
+    Size([1, 3, 2, 3, 4])
+    """
 
     rank = 3
 
@@ -83,7 +93,13 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """What MaxPool1d kept, back at its places."""
+    """What MaxPool1d kept, back at its places.
+
+    >>> import monograph as mg
+    >>> pooled, where = mg.nn.MaxPool1d(2, return_indices=True)(mg.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    >>> mg.nn.MaxUnpool1d(2)(pooled, where).tolist()
+    [[[0.0, 3.0, 4.0, 0.0]]]
+    """
 
     rank = 1
 
@@ -101,7 +117,13 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """What MaxPool3d kept, back at its places."""
+    """What MaxPool3d kept, back at its places.
+
+    >>> import monograph as mg
+    >>> pooled, where = mg.nn.MaxPool3d(2, return_indices=True)(mg.ones(1, 1, 4, 4, 4))
+    >>> mg.nn.MaxUnpool3d(2)(pooled, where).shape
+    Size([1, 1, 4, 4, 4])
+    """
 
     rank = 3
 
@@ -134,7 +156,12 @@ class _AvgPool(Module):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window of [N, C, L]."""
+    """The mean of each window of [N, C, L].
+
+    >>> import monograph as mg
+    >>> mg.nn.AvgPool1d(2)(mg.arange(6.0).view(1, 1, 6)).tolist()
+    [[[0.5, 2.5, 4.5]]]
+    """
 
     rank = 1
 
@@ -167,7 +194,12 @@ class AvgPool2d(_AvgPool):
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of [N, C, D, H, W]."""
+    """The mean of each window of [N, C, D, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.AvgPool3d(2)(mg.ones(1, 2, 4, 6, 8)).shape
+    Size([1, 2, 2, 3, 4])
+    """
 
     rank = 3
 
@@ -199,7 +231,12 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The p-norm of each window of [N, C, L]."""
+    """The p-norm of each window of [N, C, L].
+
+    >>> import monograph as mg
+    >>> mg.nn.LPPool1d(2, 2)(mg.tensor([[[3.0, 4.0]]])).tolist()
+    [[[5.0]]]
+    """
 
     rank = 1
 
@@ -216,7 +253,12 @@ class LPPool2d(_LPPool):
 
 
 class LPPool3d(_LPPool):
-    """The p-norm of each window of [N, C, D, H, W]."""
+    """The p-norm of each window of [N, C, D, H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.LPPool3d(2, 2)(mg.ones(1, 1, 4, 4, 4)).shape
+    Size([1, 1, 2, 2, 2])
+    """
 
     rank = 3
 
@@ -259,7 +301,12 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest element of windows of [N, C, D, H, W] that begin at random places."""
+    """The largest element of windows of [N, C, D, H, W] that begin at random places.
+
+    >>> import monograph as mg
+    >>> mg.nn.FractionalMaxPool3d(2, output_size=3)(mg.zeros(1, 1, 8, 8, 8)).shape
+    Size([1, 1, 3, 3, 3])
+    """
 
     rank = 3
 
@@ -281,7 +328,12 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The mean over windows of [N, C, L], as many as output_size says."""
+    """The mean over windows of [N, C, L], as many as output_size says.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveAvgPool1d(2)(mg.arange(6.0).view(1, 1, 6)).tolist()
+    [[[1.0, 4.0]]]
+    """
 
     rank = 1
 
@@ -298,7 +350,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The mean over windows of [N, C, D, H, W], as many as output_size says."""
+    """The mean over windows of [N, C, D, H, W], as many as output_size says.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveAvgPool3d((1, 2, None))(mg.ones(1, 2, 5, 6, 7)).shape
+    Size([1, 2, 1, 2, 7])
+    """
 
     rank = 3
 
@@ -320,7 +377,12 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest element of windows of [N, C, L], as many as output_size says."""
+    """The largest element of windows of [N, C, L], as many as output_size says.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveMaxPool1d(2)(mg.arange(6.0).view(1, 1, 6)).tolist()
+    [[[2.0, 5.0]]]
+    """
 
     rank = 1
 
@@ -337,6 +399,11 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest element of windows of [N, C, D, H, W], as many as output_size says."""
+    """The largest element of windows of [N, C, D, H, W], as many as output_size says.
+
+    >>> import monograph as mg
+    >>> mg.nn.AdaptiveMaxPool3d((1, 2, 3))(mg.ones(1, 2, 5, 6, 7)).shape
+    Size([1, 2, 1, 2, 3])
+    """
 
     rank = 3

@@ -397,7 +397,12 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One turn of an RNN: tanh (or relu) of x · W_ihᵀ + b_ih + h · W_hhᵀ + b_hh."""
+    """One turn of an RNN: tanh (or relu) of x · W_ihᵀ + b_ih + h · W_hhᵀ + b_hh.
+
+    >>> import monograph as mg
+    >>> mg.nn.RNNCell(3, 4)(mg.zeros(2, 3), mg.zeros(2, 4)).shape
+    Size([2, 4])
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
@@ -413,7 +418,13 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One turn of an LSTM: (hidden, cell) from x and (hidden, cell)."""
+    """One turn of an LSTM: (hidden, cell) from x and (hidden, cell).
+
+    >>> import monograph as mg
+    >>> hidden, cell = mg.nn.LSTMCell(3, 4)(mg.zeros(2, 3))
+    >>> hidden.shape, cell.shape
+    (Size([2, 4]), Size([2, 4]))
+    """
 
     gates = 4
     states = 2
@@ -424,7 +435,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One turn of a GRU."""
+    """One turn of a GRU.
+
+    >>> import monograph as mg
+    >>> mg.nn.GRUCell(3, 4)(mg.zeros(2, 3)).shape
+    Size([2, 4])
+    """
 
     gates = 3
 

@@ -8,7 +8,12 @@ from .module import Module
 
 
 class PixelShuffle(Module):
-    """[…, C · r², H, W] as […, C, H · r, W · r]."""
+    """[…, C · r², H, W] as […, C, H · r, W · r].
+
+    >>> import monograph as mg
+    >>> mg.nn.PixelShuffle(2)(mg.zeros(1, 8, 3, 4)).shape
+    Size([1, 2, 6, 8])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -23,7 +28,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """[…, C, H · r, W · r] as […, C · r², H, W]."""
+    """[…, C, H · r, W · r] as […, C · r², H, W].
+
+    >>> import monograph as mg
+    >>> mg.nn.PixelUnshuffle(2)(mg.zeros(1, 2, 6, 8)).shape
+    Size([1, 8, 3, 4])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -38,7 +48,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """The channels of groups taken in turn: one of each group, then the next."""
+    """The channels of groups taken in turn: one of each group, then the next.
+
+    >>> import monograph as mg
+    >>> mg.nn.ChannelShuffle(2)(mg.arange(4.0).view(1, 4, 1)).flatten().tolist()
+    [0.0, 2.0, 1.0, 3.0]
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()

@@ -99,7 +99,13 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's result, and two linear layers."""
+    """Self-attention, attention to the encoder's result, and two linear layers.
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(mg.zeros(1, 3, 8), mg.zeros(1, 5, 8)).shape
+    Size([1, 3, 8])
+    """
 
     norms = 3
 
@@ -131,7 +137,13 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 class TransformerEncoder(Module):
-    """A stack of copies of an encoder layer; masks that are causal need no hint."""
+    """A stack of copies of an encoder layer; masks that are causal need no hint.
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> mg.nn.TransformerEncoder(layer, 2)(mg.zeros(1, 3, 8)).shape
+    Size([1, 3, 8])
+    """
 
     def __init__(
         self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
@@ -152,7 +164,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer."""
+    """A stack of copies of a decoder layer.
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> mg.nn.TransformerDecoder(layer, 2)(mg.zeros(1, 3, 8), mg.zeros(1, 5, 8)).shape
+    Size([1, 3, 8])
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()

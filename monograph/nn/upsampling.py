@@ -47,14 +47,24 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images resampled to the nearest place."""
+    """Images resampled to the nearest place.
+
+    >>> import monograph as mg
+    >>> mg.nn.UpsamplingNearest2d(scale_factor=2)(mg.tensor([[[[1.0, 2.0]]]])).tolist()
+    [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images resampled linearly, from corner to corner."""
+    """Images resampled linearly, from corner to corner.
+
+    >>> import monograph as mg
+    >>> mg.nn.UpsamplingBilinear2d(scale_factor=2)(mg.zeros(1, 3, 4, 5)).shape
+    Size([1, 3, 8, 10])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
