@@ -428,3 +428,54 @@ def test_no_access_is_out_of_bounds():
     with mg.config.override(bounds_checks=True):
         for name in ("softmax", "transposed", "joined", "column sum", "total", "gathered"):
             agree(FUNCTIONS[name], BOTH, 3, 1e-3)
+
+
+# --- windows ------------------------------------------------------------------------------------
+
+
+def _attention(form, *arrays):
+    """Attention over given q, k, v, [B, T, H, D], and the gradients of its square."""
+    q, k, v = [mg.tensor(x.numpy(), requires_grad=True) for x in arrays]
+    options = {"is_causal": form != "masked"}
+    if form == "masked":
+        many = q.shape[1]
+        seen = np.random.default_rng(many).random((many, many)) < 0.7
+        seen[:, 0] = True
+        options["attn_mask"] = mg.tensor(seen)
+    if form == "dropout":
+        mg.manual_seed(1)
+        options["dropout_p"] = 0.2
+    if form == "shared heads":
+        k, v = k[:, :, :1], v[:, :, :1]
+        options["enable_gqa"] = True
+    turned = [x.transpose(1, 2) for x in (q, k, v)]
+    made = F.scaled_dot_product_attention(*turned, **options)
+    return [made.detach(), *mg.autograd.grad(made.square().sum(), [q, k, v])]
+
+
+@pytest.mark.parametrize("form", ["masked", "dropout", "shared heads"])
+def test_attention_over_lengths_that_vary_stores_no_scores(form):
+    shapes = [[(2, many, 2, 16)] * 3 for many in (40, 130, 64, 17, 900)]
+    settle()
+    agree(lambda *arrays: _attention(form, *arrays), shapes, most=2, tolerance=2e-3)
+    assert mg.stats().arena_bytes < 4 * 2 * 2 * 900 * 900 / 2
+
+
+def test_attention_over_batches_that_vary_stores_no_scores():
+    shapes = [[(many, 200, 2, 16)] * 3 for many in (2, 3, 5, 12)]
+    settle()
+    agree(lambda *arrays: _attention("causal", *arrays), shapes, most=2, tolerance=2e-3)
+    assert mg.stats().arena_bytes < 4 * 12 * 2 * 200 * 200 / 2
+
+
+def test_a_sequence_that_grows():
+    """Generation without a cache of keys: the same few programs at every length."""
+    model = nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True).eval()
+    x = numbers(1, 160, 32)
+    settle()
+    with mg.no_grad():
+        whole = [model(mg.tensor(x[:, :many])).numpy()[:, -1] for many in range(3, 160, 9)]
+        assert compilations() <= 2
+        with mg.config.override(backend="reference"):
+            wanted = [model(mg.tensor(x[:, :many])).numpy()[:, -1] for many in range(3, 160, 9)]
+    same(np.stack(whole), np.stack(wanted))

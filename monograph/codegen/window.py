@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ir.dtypes import DType, float32
 from .kernel import Kernel
 
 ALIGNMENT = 64
@@ -92,7 +93,8 @@ class Window(Kernel):
     """A kernel that is made of steps; it has no loops of its own. The last buffer is scratch.
 
     Blocks of at most `block` rows lie within one `period`. An item has `item` rows: a part of a
-    period, or whole periods. `slots` says which windows share memory, of `slot_bytes` each.
+    period (`split`), or whole periods. `slots` says which windows share memory, of `slot_bytes`
+    each. All numbers but `workers` may be Extents, where sizes vary.
     `visible`: columns beyond row + visible, counted in the period, do not matter; the kernels then
     run up to a number of columns that is the one entry of their table of sizes.
     """
@@ -103,7 +105,9 @@ class Window(Kernel):
     period: int = 0
     block: int = 0
     item: int = 0
+    split: bool = False
     workers: int = 1
+    dtype: DType = float32  # of the products
     slots: tuple[int, ...] = ()
     slot_bytes: tuple[int, ...] = ()
     visible: int | None = None
@@ -111,22 +115,20 @@ class Window(Kernel):
     @property
     def parts(self) -> int:
         """Items of a period, where items are parts of one."""
-        return max(1, -(-self.period // self.item))
+        return (self.period + self.item - 1) // self.item if self.split else 1
 
     @property
     def items(self) -> int:
         """How many items there are."""
-        if self.item >= self.period:
-            return self.total // self.item
-        return self.total // self.period * self.parts
+        return self.total // self.period * self.parts if self.split else self.total // self.item
 
     @property
     def pieces(self) -> int:
         """How many items add to the same sums; 1 if each has sums of its own, or there are none."""
-        rows = max([m.rows for m in self.products if m.sums], default=0)
-        if rows <= self.item:
+        rows = [m.rows for m in self.products if m.sums]
+        if not rows or rows[0] == self.item:
             return 1
-        return rows // self.item if self.item >= self.period else rows // self.period * self.parts
+        return rows[0] // self.period * self.parts if self.split else rows[0] // self.item
 
     @property
     def flops(self) -> int:

@@ -108,7 +108,7 @@ def _facts(
     if isinstance(step, KernelStep):
         kernel = kernels[step.name].kernel
         if isinstance(kernel, Window):
-            return _window(kernel, origin)
+            return _window(kernel, values, origin)
         kind = "copy" if is_copy(kernel) else "generated"
         traffic = Traffic(kernel, values)
         return Facts(
@@ -122,10 +122,11 @@ def _facts(
     return _library(step, origin)
 
 
-def _window(window: Window, origin: tuple[int, ...]) -> Facts:
+def _window(window: Window, values: Values, origin: tuple[int, ...]) -> Facts:
     passed = [use for use in window.buffers if use.role != "partials"]
-    nbytes = sum(use.elements * use.dtype.itemsize for use in passed)
-    return Facts(window.name, "generated", nbytes, nbytes, window.flops, origin)
+    nbytes = sum(value_at(use.elements, values) * use.dtype.itemsize for use in passed)
+    flops = value_at(window.flops, values)
+    return Facts(window.name, "generated", nbytes, nbytes, flops, origin)
 
 
 def _library(step: LibraryStep, origin: tuple[int, ...]) -> Facts:

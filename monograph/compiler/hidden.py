@@ -17,7 +17,7 @@ from typing import Any
 from ..codegen import kernel as k
 from ..codegen.window import GROUP, Inside, Multiply, Rows
 from ..ir import index
-from ..ir.extent import symbol
+from ..ir.extent import hint, part_of, proven
 from ..ir.index import Expr, Var
 from .schedule import fingerprint, map_expressions
 
@@ -31,8 +31,8 @@ def visible_columns(steps: Sequence[Multiply | Rows], period: int) -> int | None
     """The constant c such that columns beyond row + c are hidden for all steps; None if none is."""
     for step in steps:
         if isinstance(step, Rows):
-            for reach in sorted(_reaches(step.kernel, period)):
-                if reach >= 0 and _hides(steps, period, reach):
+            for reach in sorted(_reaches(step.kernel, period), key=hint):
+                if proven(reach, 0) and _hides(steps, period, reach):
                     return reach
     return None
 
@@ -42,9 +42,9 @@ def limited(step: Multiply | Rows, columns: int) -> Multiply | Rows:
     if isinstance(step, Multiply):
         return step
     kernel = step.kernel
-    extent: Any = symbol("columns", columns, 1)
-    if columns % GROUP == 0:
-        extent = symbol("groups", columns // GROUP, 1) * GROUP
+    extent: Any = part_of("columns", columns)
+    if isinstance(columns, int) and columns % GROUP == 0:
+        extent = part_of("groups", columns // GROUP) * GROUP
     axis = kernel.schedule.vector
     assert axis is not None
     shorter = Var(axis.name, extent)

@@ -199,7 +199,7 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         slots = len(made.recording.slots)
         made.loops = lower_loops(made.units, backend, slots, made.decisions is not None)
     fit = getattr(backend, "fit_window", None)
-    if fit is not None and made.decisions is None:
+    if fit is not None:
         with made.step("window"):
             made.units = form_windows(fusion, made.units, made.lowered, outputs, fit)
     if getattr(backend, "PROLOGUES", False):

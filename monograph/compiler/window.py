@@ -21,6 +21,7 @@ from typing import Any
 from ..codegen import kernel as k
 from ..codegen.window import Multiply, Rows, Window
 from ..ir import dtypes
+from ..ir.extent import Extent, clamped, divided, hint, smaller
 from ..ir.node import Node
 from .contract import MatmulCall
 from .fuse import Fusion, Unit, operands
@@ -37,6 +38,7 @@ SMALL = 1 << 20  # elements of scratch memory that nobody minds
 BLOCKS = (64, 48, 32, 24, 16)  # rows of a block, the best first
 ITEMS = 16  # enough for threads to share evenly
 LEAST_ITEM = 64  # rows of an item: operands are packed once for each
+TILE = 8  # rows that products take at once
 PIECES = 8  # items for which sums are made in parts, if there would be fewer
 
 Fit = Callable[[Window], Window]
@@ -51,7 +53,7 @@ def form_windows(
     products = [u.library for u in units if isinstance(u.library, MatmulCall)]
     spaces = {Space.of(call.node) for call in products if _is_large(call) is not None}
     remaining = list(units)
-    for space in sorted(spaces, key=lambda s: (-s.rows * s.columns, s.rows)):
+    for space in sorted(spaces, key=lambda s: (-hint(s.rows * s.columns), hint(s.rows))):
         remaining = _form(Finder(fusion, remaining, lowered, space, stored), fit)
     return remaining
 
@@ -60,11 +62,16 @@ def _is_large(call: MatmulCall) -> Node | None:
     """The result of a product that is larger than what it is made of."""
     node, depth = call.node, call.a.shape[-1]
     *_, m, n = call.c.shape
-    if node.dtype is not dtypes.float32 or node.ndim < 2 or depth > DEEPEST or call.epilogue:
+    if node.dtype is not dtypes.float32 or node.ndim < 2 or call.epilogue:
         return None
+    if hint(depth) > DEEPEST:
+        return None
+    if isinstance(m, Extent) and isinstance(n, Extent):  # there is no telling how large it gets
+        return None if isinstance(depth, Extent) else node
+    m, n, depth = hint(m), hint(n), hint(depth)
     if m * n < max(LEAST_MATRIX, (m + n) * depth):  # measured: stored, small ones are faster
         return None
-    return node if node.size * 4 >= LEAST_BYTES else None
+    return node if hint(node.size) * 4 >= LEAST_BYTES else None
 
 
 def _form(finder: Finder, fit: Fit) -> list[Unit]:
@@ -370,20 +377,22 @@ class Assembly:
             return None
         block = _block_rows(sum(row_bytes), period)
         slot_bytes = tuple([nbytes * block for nbytes in row_bytes])
+        split = False
         if item == 0:
-            item = _item_rows(self.space.rows // period, period, block, ITEMS)
-        elif self.space.rows // item < PIECES:
-            item = _item_rows(self.space.rows // period, period, block, PIECES)
+            item, split = _item_rows(self.space.rows // period, period, block, ITEMS)
+        elif hint(self.space.rows // item) < PIECES:
+            item, split = _item_rows(self.space.rows // period, period, block, PIECES)
         visible = visible_columns(steps, period)
         if visible is not None:
             steps = tuple([limited(step, self.space.columns) for step in steps])
         made = Window(
             "", (), (), tuple(self.buffers), steps=steps, total=self.space.rows,
-            columns=self.space.columns, period=period, block=block, item=item, slots=slots,
-            slot_bytes=slot_bytes, visible=visible,
+            columns=self.space.columns, period=period, block=block, item=item, split=split,
+            slots=slots, slot_bytes=slot_bytes, visible=visible,
         )  # fmt: skip
         made = fit(made)
-        if made.buffers[-1].elements > max(SMALL, self.space.rows * self.space.columns // 2):
+        scratch, whole = made.buffers[-1].elements, self.space.rows * self.space.columns
+        if hint(scratch) > max(SMALL, hint(whole) // 2):
             return None
         return replace(made, name=f"window_{_digest(made)}")
 
@@ -391,7 +400,7 @@ class Assembly:
         """Whether it is not just one layer after another."""
         kernels = [s.kernel for s in steps if isinstance(s, Rows)]
         reduced = any(stage.reductions for kernel in kernels for stage in kernel.stages)
-        return reduced or self.space.rows > period
+        return reduced or self.space.rows != period
 
     def _argument(self, what: Node | str, use: k.BufferUse) -> int:
         self.buffers.append(use)
@@ -466,8 +475,8 @@ class Assembly:
 def _cut(products: Iterable[Multiply]) -> tuple[int, int] | None:
     """(period, rows of an item or 0): blocks lie in one matrix, sums in one item."""
     heights = {m.rows for m in products}
-    period = min(heights)
-    if any(rows % period for rows in heights):
+    period = min(heights, key=hint)
+    if any(divided(rows, period) is None for rows in heights):
         return None
     sums = {m.rows for m in products if m.sums}
     if len(sums) > 1:
@@ -476,17 +485,24 @@ def _cut(products: Iterable[Multiply]) -> tuple[int, int] | None:
 
 
 def _block_rows(row_bytes: int, period: int) -> int:
+    """Rows of a block; where sizes vary, as many whole tiles as fit the scratch memory."""
+    if isinstance(row_bytes, Extent):
+        return clamped(SCRATCH // TILE // row_bytes, BLOCKS[-1] // TILE, BLOCKS[0] // TILE) * TILE
     for rows in BLOCKS:
         if rows * row_bytes <= SCRATCH:
             break
-    return min(rows, period)
+    return rows if isinstance(period, Extent) else min(rows, period)
 
 
-def _item_rows(periods: int, period: int, block: int, items: int) -> int:
-    """Rows of an item: a period, or parts of a long one where there are few periods."""
-    blocks = -(-period // block)
+def _item_rows(periods: int, period: int, block: int, items: int) -> tuple[int, bool]:
+    """Rows of an item, and whether it is split off a period: a part of a long one where there are
+    few periods, or a whole one."""
+    blocks = (period + block - 1) // block
+    if any(isinstance(n, Extent) for n in (periods, period, block)):
+        parts = clamped(smaller(period // LEAST_ITEM, items // periods), 1, items)
+        return smaller((blocks + parts - 1) // parts * block, period), True
     parts = max(1, min(period // LEAST_ITEM, items // periods))
-    return -(-blocks // parts) * block if parts > 1 else period
+    return (-(-blocks // parts) * block, True) if parts > 1 else (period, False)
 
 
 def _without_stores(kernel: k.Kernel, dropped: set[int]) -> k.Kernel:

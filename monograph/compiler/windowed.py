@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ..codegen import kernel as k
 from ..codegen.window import Batch, External, Inside, Multiply, Place
 from ..ir import index
+from ..ir.extent import divided, hint, proven
 from ..ir.index import Expr, Var
 from ..ir.node import Node
 from .contract import MatmulCall, Operand
@@ -70,13 +71,14 @@ def _with_rows(kernel: k.Kernel, space: Space) -> k.Kernel:
     if len(kernel.stages) != 1 or kernel.stages[0].axes or not kernel.outer:
         return kernel
     *others, last = kernel.outer
-    if last.extent % space.columns:
+    rows = divided(last.extent, space.columns)
+    if rows is None:
         return kernel
     column = Var("column", space.columns)
     outer = tuple(others)
     whole: Expr = column
     if last.extent != space.columns:
-        row = Var("row", last.extent // space.columns)
+        row = Var("row", rows)
         outer = (*outer, row)
         whole = row * space.columns + column
     swap: dict[Expr, Expr] = {last: whole}
@@ -121,8 +123,10 @@ class Copy:
         if extent == 1 or stride == 0:
             return stride
         for size, there, here in self.steps:
-            if there and stride % there == 0 and stride // there * extent <= size:
-                return stride // there * here
+            steps = divided(stride, there) if there != 0 else None
+            if steps is not None and proven(size, steps * extent):
+                moved: int = steps * here
+                return moved
         return None
 
 
@@ -286,11 +290,15 @@ def _radices(
     strides: tuple[int, ...], extents: tuple[int, ...], rows: int, space: Space
 ) -> tuple[int, ...] | None:
     """How many rows of the space each batch axis steps; None if they do not make up all rows."""
-    radices = [stride // space.columns for stride in strides]
+    radices = []
+    for stride in strides:
+        radix = divided(stride, space.columns)
+        if radix is None:
+            return None
+        radices.append(radix)
     expected = rows
-    for radix, extent in sorted(zip(radices, extents, strict=True)):
+    for radix, extent in sorted(zip(radices, extents, strict=True), key=lambda p: hint(p[0])):
         if radix != expected:
             return None
         expected *= extent
-    exact = all(stride % space.columns == 0 for stride in strides)
-    return tuple(radices) if exact and expected == space.rows else None
+    return tuple(radices) if expected == space.rows else None

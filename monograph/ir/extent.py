@@ -28,7 +28,7 @@ Values = Mapping[str, int]  # the numbers that symbols stand for in one run
 class Atom:
     """A symbol, or a whole-number function of extents that is no polynomial."""
 
-    __slots__ = ("name", "low", "hint", "_function", "_operands", "_hash")
+    __slots__ = ("name", "low", "hint", "_function", "operands", "_hash")
 
     def __init__(
         self, name: str, low: int, hint: int, function: Callable[..., int] | None = None,
@@ -38,7 +38,7 @@ class Atom:
         self.low = low  # never less than this
         self.hint = hint
         self._function = function
-        self._operands = operands
+        self.operands = operands
         self._hash = hash(name)
 
     def __hash__(self) -> int:
@@ -51,7 +51,7 @@ class Atom:
         """The number in a run."""
         if self._function is None:
             return values[self.name]
-        return self._function(*[value_at(part, values) for part in self._operands])
+        return self._function(*[value_at(part, values) for part in self.operands])
 
 
 Monomial = tuple[Atom, ...]
@@ -114,6 +114,11 @@ class Extent:
         for monomial, c in self.terms.items():
             total += c * math.prod([atom.at(values) for atom in monomial])
         return total
+
+    def mentions(self, other: Extent) -> bool:
+        """Whether an atom of the other occurs in this."""
+        found = {atom for monomial in other.terms for atom in monomial}
+        return not found.isdisjoint(_atoms(self))
 
     # --- arithmetic ---
 
@@ -201,6 +206,17 @@ class Extent:
 
     def __bool__(self) -> bool:
         return self >= 1 or self < 0
+
+
+def _atoms(size: Size) -> set[Atom]:
+    """All atoms of a size, and those inside of them."""
+    if not isinstance(size, Extent):
+        return set()
+    found = {atom for monomial in size.terms for atom in monomial}
+    for atom in list(found):
+        for part in atom.operands:
+            found |= _atoms(part)
+    return found
 
 
 def _terms(value: Size) -> Terms:
@@ -373,6 +389,18 @@ def _atom(atom: Atom) -> Extent:
 def symbol(name: str, value: int, low: int = 2) -> Extent:
     """A size that varies: at least `low`, and `value` while the program is compiled."""
     return _atom(Atom(name, low, value))
+
+
+def smaller(a: Size, b: Size) -> Size:
+    """The smaller of two sizes that are not negative."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return _atom(Atom(f"[{a} or {b}]", 0, min(hint(a), hint(b)), min, (a, b)))
+
+
+def part_of(name: str, whole: Size) -> Extent:
+    """A size that varies within a run: at least 1, and at most `whole`, which facts reckon with."""
+    return _atom(Atom(f"[{name} of {whole}]", 1, hint(whole), min, (whole, whole)))
 
 
 def clamped(a: Size, low: int, high: int) -> Size:

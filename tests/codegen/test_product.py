@@ -13,6 +13,7 @@ from monograph.codegen.llvm.product import (
     Product,
     Tile,
     declarations,
+    packed_elements,
     tile_for,
     write_pack,
     write_product,
@@ -25,7 +26,7 @@ ATTRIBUTES = 'attributes #0 = { nounwind "min-legal-vector-width"="512" }'
 
 
 def compiled(tile: Tile, functions: list[str], *names: str) -> tuple[Any, list[Any]]:
-    text = "\n".join([*sorted(declarations(tile.lanes)), *functions, ATTRIBUTES])
+    text = "\n".join([*sorted(declarations(tile)), *functions, ATTRIBUTES])
     for name in names:
         text = text.replace(f"define internal void @{name}(", f"define void @{name}(")
     module = native.compile_ir(text)
@@ -70,8 +71,46 @@ def test_products_with_a_packed_operand(tile, size):
     text = [*write_product("f", product), write_pack("g", pack)]
     keep, (multiply, packing) = compiled(tile, text, "f", "g")
     a, b, c = draw(m, k), draw(n, k + 3), np.zeros((m, n), np.float32)
-    panels = np.full(pack.elements, np.nan, np.float32)
+    panels = np.full(packed_elements(tile, n, k), np.nan, np.float32)
     call(packing, panels, b)
     call(multiply, a, panels, c, m, n, k)
     np.testing.assert_allclose(c, a @ b[:, :k].T, rtol=1e-4, atol=1e-4)
     del keep
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_strides_and_sizes_that_vary(size):
+    """The same code for all: strides are arguments, and so are the sizes of what is packed."""
+    tile = tile_for(512)
+    pack = Pack(tile, "%step", "%columns_", "%depth")
+    product = Product(
+        tile, "%a_row", "%a_column", tile.width, "%c_row", "%packed", True, None, None
+    )  # fmt: skip
+    assert product.arguments == ["%a_row", "%a_column", "%c_row", "%packed"]
+    text = [*write_product("f", product), write_pack("g", pack)]
+    keep, (multiply, packing) = compiled(tile, text, "f", "g")
+    m, n, k = size
+    a, b, c = draw(k, m + 2), draw(n, k + 3), draw(m, n + 1)
+    wanted = c.copy()
+    wanted[:, :n] += a[:, :m].T @ b[:, :k].T
+    panels = np.full(packed_elements(tile, n, k), np.nan, np.float32)
+    call(packing, panels, b, k + 3, n, k)
+    call(multiply, a, panels, c, m, n, k, 1, m + 2, n + 1, k)
+    np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-4)
+    del keep
+
+
+@pytest.mark.parametrize("bits", [512, 256, 128])
+def test_products_of_doubles(bits):
+    tile = tile_for(bits, 8)
+    for m, n, k in SIZES:
+        pack = Pack(tile, k, n, k)
+        product = Product(tile, k, 1, tile.width, n, k, False, (m,), (n,))
+        text = [*write_product("f", product), write_pack("g", pack)]
+        keep, (multiply, packing) = compiled(tile, text, "f", "g")
+        a, b = draw(m, k).astype(np.float64), draw(n, k).astype(np.float64)
+        c, panels = np.zeros((m, n)), np.full(packed_elements(tile, n, k), np.nan)
+        call(packing, panels, b)
+        call(multiply, a, panels, c, m, n, k)
+        np.testing.assert_allclose(c, a @ b.T, rtol=1e-12, atol=1e-12)
+        del keep

@@ -73,7 +73,9 @@ def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
 
 def fit_window(window: Window) -> Window:
     """A window for this machine: as many workers as threads, and scratch memory for each."""
-    workers = max(1, min(window.items, config.threads))
+    workers = config.threads
+    if not isinstance(window.items, Extent):
+        workers = max(1, min(window.items, workers))
     window = replace(window, workers=workers, schedule=Schedule(parallel=workers > 1))
     return with_scratch(window, native.vector_bits())
 

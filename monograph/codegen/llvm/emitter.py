@@ -67,6 +67,8 @@ class Module:
             writer.write()
             self.functions += writer.functions
             self.declarations |= writer.declarations
+            if writer.sizes.entries:
+                self.sizes[kernel.name] = tuple(writer.sizes.entries)
             return
         sizes = Sizes(_arguments(kernel) + self.machine.bounds)
         calls = [*self._prologue(kernel), *self._launch(kernel, sizes)]
