@@ -4,7 +4,8 @@ A program whose results include those wanted now serves again, so that a variabl
 be alive does not cost a compilation. Recordings that differ in sizes only share a program, after
 the first sizes were compiled as constants; sizes that stay get constants again. A small recording
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
-notebook answers in milliseconds.
+notebook answers in milliseconds. A recording that keeps coming with another number of the same
+operators, as that of an episode does, is interpreted too, until it has come often enough.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 from . import backends, statistics
@@ -27,6 +29,9 @@ from .config import config
 
 SHARED = 512  # sizes that programs for many sizes stay set up for
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
+LENGTHS = 4  # numbers of the same operators that are compiled; after that, others are interpreted
+WORTH = 8  # times that such a recording comes before it is compiled, which takes as long as so many
+LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
 
 class Programs:
@@ -35,6 +40,8 @@ class Programs:
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
         self._met: set[Any] = set()  # keys that were interpreted once
+        self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
+        self._interpreted: dict[Any, tuple[int, Executable]] = {}  # how often, with what
         self._families: dict[Any, Family] = {}  # by structure: programs for many sizes
         self._shared: deque[Any] = deque()  # keys that such programs were set up for, oldest first
         self._steady: set[Any] = set()  # keys that are worth a program of their own
@@ -108,7 +115,46 @@ class Programs:
             self._met.add(key)
             statistics.counters.interpreted += 1
             return compile_recording(recording, backends.load("reference"))
+        if backend == "cpu" and self._is_endless(recording):
+            executable = self._interpret(key, recording)
+            if executable is not None:
+                return executable
         return self._compile(key, recording, backend, digest, lookup)
+
+    def _is_endless(self, recording: Recording) -> bool:
+        """Whether the same operators came in several numbers already, as those of episodes do.
+
+        Each number would be a program of its own, and no bound is known for how many there are.
+        """
+        operators = [entry.operator for entry in recording.entries if not entry.operator.view]
+        length = len(operators)
+        if length <= config.tier0_limit:
+            return False
+        alike = self._lengths.setdefault(frozenset(operators), set())
+        if length in alike or len(alike) < LENGTHS:
+            alike.add(length)
+            return False
+        work = sum([prod(shape) for shape in recording.shapes])
+        return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
+
+    def _interpret(self, key: Any, recording: Recording) -> Executable | None:
+        """A program that is interpreted; None where it was so often that compiling it pays."""
+        count, held = self._interpreted.pop(key, (0, None))
+        if count == WORTH:
+            return None
+        if (
+            held is not None
+            and held.writes == recording.writes
+            and set(held.outputs) >= set(recording.wanted)
+        ):
+            executable = held
+        else:
+            executable = compile_recording(recording, backends.load("reference"))
+        self._interpreted[key] = (count + 1, executable)
+        if len(self._interpreted) > SHARED:
+            del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
+        statistics.counters.interpreted += 1
+        return executable
 
     def _lookup(
         self, key: Any, recording: Recording, digest: str | None, member: Member | None

@@ -5,6 +5,7 @@ Nothing is downloaded; what would fetch something is refused (see `absent.py`).
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -68,7 +69,6 @@ def __getattr__(name: str) -> Any:
     if name != "tqdm":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from tqdm import tqdm  # type: ignore[import-untyped]
+        return importlib.import_module("tqdm").tqdm
     except ImportError:
         return Progress
-    return tqdm

@@ -1,0 +1,46 @@
+"""Which recordings are compiled, and which are interpreted."""
+
+import numpy as np
+
+import monograph as mg
+from monograph.programs import LENGTHS, WORTH
+
+
+def episode(weight, turns):
+    """A loss that is made of so many turns, as that of an episode of a game."""
+    state = mg.ones(3)
+    total = mg.zeros(())
+    for turn in range(turns):
+        state = mg.tanh(weight * state + 0.1 * turn)
+        total = total + (state * state).sum().exp()
+    return total
+
+
+def test_episodes_of_every_length_are_not_compiled_each():
+    weight = mg.full((3,), 0.5, requires_grad=True)
+    for turns in range(8, 8 + LENGTHS):  # what comes often enough is worth it
+        episode(weight, turns).backward()
+        weight.grad.tolist()
+    mg.stats.reset()
+    gradients = []
+    for turns in range(30, 40):
+        weight.grad = None
+        episode(weight, turns).backward()
+        gradients.append(weight.grad.numpy())
+    assert mg.stats().compilations == 0
+    # The gradient of a difference, in twice the precision.
+    step = np.array([1e-6, 0.0, 0.0])
+    above, below = (episode(mg.tensor(0.5 + s, dtype=mg.float64), 39).item() for s in (step, -step))
+    np.testing.assert_allclose(gradients[-1][0], (above - below) / 2e-6, rtol=1e-4)
+
+
+def test_an_episode_that_comes_again_is_compiled():
+    weight = mg.full((3,), 0.4)
+    for turns in range(8, 8 + LENGTHS):
+        episode(weight, turns).item()
+    mg.stats.reset()
+    losses = [episode(weight, 25).item() for _ in range(WORTH)]
+    assert mg.stats().compilations == 0
+    losses += [episode(weight, 25).item() for _ in range(3)]
+    assert mg.stats().compilations == 1
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
