@@ -6,7 +6,6 @@ Probabilities are given by themselves or by their logits; the other is computed 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import monograph as mg
@@ -14,7 +13,7 @@ import monograph.nn.functional as F
 
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, uniform
+from .distribution import Distribution, broadcast_all, derived, uniform
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -42,13 +41,13 @@ class _Chance(Distribution):
             self.total_count = made[1]
         super().__init__(made[0].shape, (), validate_args, (given,))
 
-    @cached_property
+    @derived
     def logits(self) -> Tensor:
         """log(p / (1 - p))."""
         probs = clamp_probs(self.probs)
         return probs.log() - mg.log1p(-probs)
 
-    @cached_property
+    @derived
     def probs(self) -> Tensor:
         """The probability of yes."""
         return self.logits.sigmoid()
@@ -243,12 +242,12 @@ class _Categories(Distribution):
             self.__dict__["logits"] = logits - logits.logsumexp(-1, keepdim=True)
         return given
 
-    @cached_property
+    @derived
     def logits(self) -> Tensor:
         """Logarithms of the probabilities."""
         return clamp_probs(self.probs).log()
 
-    @cached_property
+    @derived
     def probs(self) -> Tensor:
         """The probabilities."""
         return F.softmax(self.logits, -1)

@@ -7,11 +7,12 @@ per member of the batch. `rsample` draws so that gradients reach the parameters,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import monograph as mg
 
-from ..autograd.modes import no_grad
+from ..autograd.modes import enable_grad, no_grad
 from ..ir.limits import finfo
 from ..tensor import Size, Tensor, tensor
 from . import constraints
@@ -32,6 +33,17 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             raise ValueError("Input arguments must all be instances of Number or torch.Tensor.")
         made.append(value if isinstance(value, Tensor) else tensor(float(value), dtype))
     return tuple(mg.broadcast_tensors(*made))
+
+
+class derived(cached_property[Tensor]):  # noqa: N801
+    """A parameter that follows from another one, computed when it is first asked for.
+
+    That may be within `no_grad`, by a draw; a loss that comes later needs its gradients.
+    """
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        with enable_grad():
+            return super().__get__(instance, owner)
 
 
 class Distribution:

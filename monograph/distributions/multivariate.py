@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import monograph as mg
 
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, standard_normal
+from .distribution import Distribution, derived, standard_normal
 
 
 def _squared_distance(factor: Tensor, x: Tensor) -> Tensor:
@@ -65,17 +64,17 @@ class MultivariateNormal(Distribution):
         else:
             self._factor = _factor_of_inverse(held)
 
-    @cached_property
+    @derived
     def scale_tril(self) -> Tensor:
         """The triangular factor of the covariance."""
         return self._factor
 
-    @cached_property
+    @derived
     def covariance_matrix(self) -> Tensor:
         """The covariances."""
         return self._factor @ self._factor.mT
 
-    @cached_property
+    @derived
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariances."""
         return mg.cholesky_inverse(self._factor)

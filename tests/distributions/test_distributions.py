@@ -175,6 +175,27 @@ def test_policy_gradients_flow():
     assert np.allclose(logits.grad.sum(-1).tolist(), 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("given", ["probs", "logits"])
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "OneHotCategorical"])
+def test_a_draw_takes_no_gradients_from_what_follows(name, given):
+    gradients = []
+    for library, values in ((mg, mg.distributions), (pytorch, pytorch.distributions)):
+        parameter = library.tensor([0.2, 0.5, 0.3], requires_grad=True)
+        made = getattr(values, name)(**{given: parameter})
+        made.sample()
+        made.log_prob(made.sample())
+        made.entropy().sum().backward()
+        gradients.append(parameter.grad.tolist())
+    np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
+
+
+def test_straight_through_draws_have_gradients():
+    logits = mg.zeros(3, requires_grad=True)
+    drawn = mg.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample()
+    (drawn * mg.arange(3.0)).sum().backward()
+    assert drawn.sum().item() == 1 and logits.grad.abs().sum().item() > 0
+
+
 def test_bad_parameters_are_refused():
     with pytest.raises(ValueError, match="Expected parameter scale"):
         torch.distributions.Normal(0.0, -1.0)
