@@ -130,7 +130,12 @@ _chosen: dict[str, DType] = {}
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The dtype that autocast uses on a device unless it is told another one."""
+    """The dtype that autocast uses on a device unless it is told another one.
+
+    >>> import monograph as mg
+    >>> mg.amp.get_autocast_dtype("cpu")
+    monograph.bfloat16
+    """
     usual = dtypes.bfloat16 if device_type in ("cpu", "xpu") else dtypes.float16
     return _chosen.get(device_type, usual)
 
@@ -141,7 +146,13 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether this is within autocast for that device."""
+    """Whether this is within autocast for that device.
+
+    >>> import monograph as mg
+    >>> with mg.amp.autocast("cpu"):
+    ...     mg.amp.is_autocast_enabled("cpu")
+    True
+    """
     return device_type == "cpu" and current.recorder.autocast is not None
 
 
@@ -153,7 +164,12 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for that device."""
+    """Whether there is autocast for that device.
+
+    >>> import monograph as mg
+    >>> mg.amp.is_autocast_available("cpu")
+    True
+    """
     return device_type in _DEVICES
 
 
@@ -211,6 +227,16 @@ def custom_fwd(
     """Mark the forward function of a custom derivative: its inputs are cast, or it runs as it is.
 
     With `cast_inputs` given, floating-point inputs are cast to it and autocast is off within.
+
+    >>> import monograph as mg
+    >>> class Square(mg.autograd.Function):
+    ...     @staticmethod
+    ...     @mg.amp.custom_fwd(device_type="cpu", cast_inputs=mg.float32)
+    ...     def forward(ctx, x):
+    ...         return x * x
+    >>> with mg.amp.autocast("cpu"):
+    ...     Square.apply(mg.ones(2, dtype=mg.bfloat16)).dtype
+    monograph.float32
     """
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)

@@ -19,6 +19,11 @@ def default_collate(samples: Sequence[Any]) -> Any:
 
     Tuples, lists and dictionaries keep their structure. Whole numbers become int64 and Python
     floats float64, as in PyTorch.
+
+    >>> import monograph as mg
+    >>> images, labels = mg.data.default_collate([(mg.zeros(2), 1), (mg.ones(2), 0)])
+    >>> images.shape, labels.tolist()
+    (Size([2, 2]), [1, 0])
     """
     return to_tensors(collate_arrays(samples), own=True)
 

@@ -19,7 +19,17 @@ from monograph.data.randomness import Seedable, numpy_generator
 
 
 class Dataset:
-    """Base class of data sets that are read by index; define `__getitem__` and `__len__`."""
+    """Base class of data sets that are read by index; define `__getitem__` and `__len__`.
+
+    >>> import monograph as mg
+    >>> class Squares(mg.data.Dataset):
+    ...     def __getitem__(self, index):
+    ...         return index * index
+    ...     def __len__(self):
+    ...         return 4
+    >>> Squares()[3], len(Squares())
+    (9, 4)
+    """
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
@@ -29,7 +39,15 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Base class of data sets that can only be read in order; define `__iter__`."""
+    """Base class of data sets that can only be read in order; define `__iter__`.
+
+    >>> import monograph as mg
+    >>> class Digits(mg.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2, 3])
+    >>> [batch.tolist() for batch in mg.data.DataLoader(Digits(), batch_size=2)]
+    [[1, 2], [3]]
+    """
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
@@ -39,7 +57,15 @@ class IterableDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Several iterable data sets, one after the other."""
+    """Several iterable data sets, one after the other.
+
+    >>> import monograph as mg
+    >>> class Digits(mg.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2])
+    >>> list(mg.data.ChainDataset([Digits(), Digits()]))
+    [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = datasets
@@ -87,7 +113,13 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some samples of another data set, chosen by index."""
+    """Some samples of another data set, chosen by index.
+
+    >>> import monograph as mg
+    >>> part = mg.data.Subset(mg.data.TensorDataset(mg.arange(5)), [4, 0])
+    >>> [int(x) for (x,) in part]
+    [4, 0]
+    """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset = dataset

@@ -205,5 +205,9 @@ def get_worker_info() -> WorkerInfo | None:
     """In a data worker, which one it is; elsewhere None.
 
     An `IterableDataset` uses it to read only its worker's share.
+
+    >>> import monograph as mg
+    >>> mg.data.get_worker_info() is None
+    True
     """
     return current_worker()

@@ -18,14 +18,28 @@ class Sized(Protocol):
 
 
 class Sampler:
-    """Base class of samplers; define `__iter__`, and `__len__` where the length is known."""
+    """Base class of samplers; define `__iter__`, and `__len__` where the length is known.
+
+    >>> import monograph as mg
+    >>> class Backwards(mg.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> loader = mg.data.DataLoader(mg.data.TensorDataset(mg.arange(3)), sampler=Backwards())
+    >>> [int(x) for (x,) in loader]
+    [2, 1, 0]
+    """
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
 
 
 class SequentialSampler(Sampler):
-    """Every sample, in order."""
+    """Every sample, in order.
+
+    >>> import monograph as mg
+    >>> list(mg.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, dataset: Sized) -> None:
         self.dataset = dataset
@@ -86,7 +100,12 @@ class RandomSampler(_Drawn):
 
 
 class SubsetRandomSampler(_Drawn):
-    """The given indices, in random order."""
+    """The given indices, in random order.
+
+    >>> import monograph as mg
+    >>> sorted(mg.data.SubsetRandomSampler([7, 3, 5]))
+    [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Seedable = None) -> None:
         super().__init__(generator)

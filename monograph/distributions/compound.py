@@ -21,7 +21,13 @@ from .transforms import (
 
 
 class Independent(Distribution):
-    """The last axes of a distribution's batch as one event."""
+    """The last axes of a distribution's batch as one event.
+
+    >>> import monograph as mg
+    >>> normal = mg.distributions.Normal(mg.zeros(3, 4), mg.ones(3, 4))
+    >>> mg.distributions.Independent(normal, 1).log_prob(mg.zeros(3, 4)).shape
+    Size([3])
+    """
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int,
@@ -156,7 +162,12 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """A number whose logarithm is normal."""
+    """A number whose logarithm is normal.
+
+    >>> import monograph as mg
+    >>> mg.distributions.LogNormal(0.0, 1.0).sample((100,)).min().item() > 0
+    True
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     base_dist: Normal
@@ -191,7 +202,14 @@ class LogNormal(TransformedDistribution):
 
 
 class MixtureSameFamily(Distribution):
-    """One of several distributions, chosen by a categorical one."""
+    """One of several distributions, chosen by a categorical one.
+
+    >>> import monograph as mg
+    >>> weights = mg.distributions.Categorical(mg.tensor([0.75, 0.25]))
+    >>> parts = mg.distributions.Normal(mg.tensor([0.0, 4.0]), mg.ones(2))
+    >>> mg.distributions.MixtureSameFamily(weights, parts).mean.item()
+    1.0
+    """
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution,

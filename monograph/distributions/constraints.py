@@ -53,42 +53,85 @@ def _lower(x: Tensor) -> Any:
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Above a bound."""
+    """Above a bound.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.greater_than(1.0).check(mg.tensor([1.0, 2.0])).tolist()
+    [False, True]
+    """
     return Constraint(f"GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """At a bound or above."""
+    """At a bound or above.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.greater_than_eq(1.0).check(mg.tensor([1.0, 2.0])).tolist()
+    [True, True]
+    """
     name = f"GreaterThanEq(lower_bound={lower_bound})"
     return Constraint(name, lambda x: lower_bound <= x)
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Below a bound."""
+    """Below a bound.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.less_than(2.0).check(mg.tensor([1.0, 2.0])).tolist()
+    [True, False]
+    """
     return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Between two bounds, which are allowed too."""
+    """Between two bounds, which are allowed too.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.interval(0.0, 1.0).check(mg.tensor([0.5, 2.0])).tolist()
+    [True, False]
+    """
     name = f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     return Constraint(name, lambda x: (lower_bound <= x) & (x <= upper_bound))
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Between two bounds, of which the first is allowed too."""
+    """Between two bounds, of which the first is allowed too.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.half_open_interval(0.0, 1.0).check(mg.tensor([0.0, 1.0])).tolist()
+    [True, False]
+    """
     name = f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     return Constraint(name, lambda x: (lower_bound <= x) & (x < upper_bound))
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers between two bounds."""
+    """Whole numbers between two bounds.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> constraints.integer_interval(0, 3).check(mg.tensor([2.0, 2.5])).tolist()
+    [True, False]
+    """
     name = f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     test = lambda x: _whole(x) & (lower_bound <= x) & (x <= upper_bound)  # noqa: E731
     return Constraint(name, test, is_discrete=True)
 
 
 def independent(base: Constraint, reinterpreted: int) -> Constraint:
-    """Allowed when all elements of an event are."""
+    """Allowed when all elements of an event are.
+
+    >>> import monograph as mg
+    >>> constraints = mg.distributions.constraints
+    >>> whole = constraints.independent(constraints.positive, 1)
+    >>> whole.check(mg.tensor([[1.0, 2.0], [1.0, -1.0]])).tolist()
+    [True, False]
+    """
     inner = base.check
 
     def test(x: Tensor) -> Tensor:

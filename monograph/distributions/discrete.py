@@ -105,7 +105,12 @@ class Bernoulli(_Chance):
 
 
 class Geometric(_Chance):
-    """How many failures come before the first success."""
+    """How many failures come before the first success.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Geometric(mg.tensor(0.25)).mean.item()
+    3.0
+    """
 
     support = constraints.nonnegative_integer
 
@@ -141,7 +146,12 @@ class Geometric(_Chance):
 
 
 class Binomial(_Chance):
-    """How many of `total_count` trials are successes."""
+    """How many of `total_count` trials are successes.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Binomial(10, mg.tensor(0.5)).variance.item()
+    2.5
+    """
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None,
@@ -193,7 +203,12 @@ class Binomial(_Chance):
 
 
 class Poisson(Distribution):
-    """How often something happens that is expected `rate` times."""
+    """How often something happens that is expected `rate` times.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Poisson(mg.tensor(3.0)).variance.item()
+    3.0
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -331,7 +346,12 @@ class Categorical(_Categories):
 
 
 class OneHotCategorical(_Categories):
-    """A category as a vector with one 1."""
+    """A category as a vector with one 1.
+
+    >>> import monograph as mg
+    >>> mg.distributions.OneHotCategorical(mg.tensor([0.5, 0.5])).sample().sum().item()
+    1.0
+    """
 
     support = constraints.one_hot
 
@@ -365,7 +385,14 @@ class OneHotCategorical(_Categories):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, whose draws pass gradients on to the probabilities."""
+    """The same, whose draws pass gradients on to the probabilities.
+
+    >>> import monograph as mg
+    >>> logits = mg.zeros(3, requires_grad=True)
+    >>> drawn = mg.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample()
+    >>> drawn.sum().item(), drawn.requires_grad
+    (1.0, True)
+    """
 
     has_rsample = True
 
@@ -375,7 +402,13 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_Categories):
-    """How often each category comes in `total_count` draws."""
+    """How often each category comes in `total_count` draws.
+
+    >>> import monograph as mg
+    >>> drawn = mg.distributions.Multinomial(10, mg.tensor([0.5, 0.25, 0.25])).sample()
+    >>> drawn.sum().item()
+    10.0
+    """
 
     total_count: int
 

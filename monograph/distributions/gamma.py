@@ -53,7 +53,12 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 
 
 class Exponential(Distribution):
-    """The time until something happens that happens `rate` times in a unit of time."""
+    """The time until something happens that happens `rate` times in a unit of time.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Exponential(mg.tensor(4.0)).mean.item()
+    0.25
+    """
 
     arg_constraints = {"rate": constraints.positive}
     has_rsample = True
@@ -93,7 +98,12 @@ class Exponential(Distribution):
 
 
 class Gamma(Distribution):
-    """The time until something has happened `concentration` times."""
+    """The time until something has happened `concentration` times.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Gamma(mg.tensor(3.0), mg.tensor(2.0)).mean.item()
+    1.5
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     has_rsample = True
@@ -139,7 +149,12 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """The sum of squares of `df` normal numbers."""
+    """The sum of squares of `df` normal numbers.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Chi2(mg.tensor(3.0)).mean.item()
+    3.0
+    """
 
     arg_constraints = {"df": constraints.positive}
 
@@ -149,7 +164,12 @@ class Chi2(Gamma):
 
 
 class Dirichlet(Distribution):
-    """Probabilities that add up to 1."""
+    """Probabilities that add up to 1.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Dirichlet(mg.tensor([1.0, 3.0])).mean.tolist()
+    [0.25, 0.75]
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     has_rsample = True
@@ -192,7 +212,12 @@ class Dirichlet(Distribution):
 
 
 class Beta(Distribution):
-    """A probability, after so many successes and failures."""
+    """A probability, after so many successes and failures.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Beta(2.0, 2.0).mean.item()
+    0.5
+    """
 
     arg_constraints = {
         "concentration1": constraints.positive, "concentration0": constraints.positive,
@@ -235,7 +260,12 @@ class Beta(Distribution):
 
 
 class StudentT(Distribution):
-    """A normal number divided by an estimate of its deviation with `df` degrees of freedom."""
+    """A normal number divided by an estimate of its deviation with `df` degrees of freedom.
+
+    >>> import monograph as mg
+    >>> mg.distributions.StudentT(mg.tensor(4.0)).variance.item()
+    2.0
+    """
 
     arg_constraints = {
         "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,

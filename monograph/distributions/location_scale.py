@@ -82,7 +82,12 @@ class Normal(LocationScale):
 
 
 class Laplace(LocationScale):
-    """Two exponential distributions back to back."""
+    """Two exponential distributions back to back.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Laplace(0.0, 2.0).variance.item()
+    8.0
+    """
 
     @property
     def variance(self) -> Tensor:
@@ -112,7 +117,12 @@ class Laplace(LocationScale):
 
 
 class Cauchy(LocationScale):
-    """The ratio of two normal numbers; it has no mean."""
+    """The ratio of two normal numbers; it has no mean.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Cauchy(0.0, 1.0).cdf(mg.tensor(0.0)).item()
+    0.5
+    """
 
     @property
     def mean(self) -> Tensor:
@@ -144,7 +154,12 @@ class Cauchy(LocationScale):
 
 
 class Gumbel(LocationScale):
-    """The largest of many numbers."""
+    """The largest of many numbers.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Gumbel(0.0, 1.0).sample((5,)).shape
+    Size([5])
+    """
 
     @property
     def mean(self) -> Tensor:
@@ -176,7 +191,12 @@ class Gumbel(LocationScale):
 
 
 class HalfNormal(Distribution):
-    """The distance of a normal number from 0."""
+    """The distance of a normal number from 0.
+
+    >>> import monograph as mg
+    >>> mg.distributions.HalfNormal(1.0).sample((100,)).min().item() >= 0
+    True
+    """
 
     arg_constraints = {"scale": constraints.positive}
     has_rsample = True
@@ -218,7 +238,12 @@ class HalfNormal(Distribution):
 
 
 class Uniform(Distribution):
-    """All numbers between `low` and `high` alike."""
+    """All numbers between `low` and `high` alike.
+
+    >>> import monograph as mg
+    >>> mg.distributions.Uniform(0.0, 4.0).mean.item()
+    2.0
+    """
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True

@@ -15,7 +15,13 @@ from .transforms import ExpTransform, SigmoidTransform, Transform
 
 
 class ExpRelaxedCategorical(_Categories):
-    """The logarithms of a relaxed category."""
+    """The logarithms of a relaxed category.
+
+    >>> import monograph as mg
+    >>> drawn = mg.distributions.ExpRelaxedCategorical(0.5, logits=mg.zeros(3)).rsample()
+    >>> round(drawn.exp().sum().item(), 4)
+    1.0
+    """
 
     support = constraints.real_vector
     has_rsample = True
@@ -47,7 +53,12 @@ class ExpRelaxedCategorical(_Categories):
 
 
 class LogitRelaxedBernoulli(Bernoulli):
-    """The logit of a relaxed yes or no."""
+    """The logit of a relaxed yes or no.
+
+    >>> import monograph as mg
+    >>> mg.distributions.LogitRelaxedBernoulli(0.5, mg.tensor(0.5)).rsample((4,)).shape
+    Size([4])
+    """
 
     support = constraints.real
     has_rsample = True
@@ -106,7 +117,13 @@ class _Relaxed(TransformedDistribution):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """A category as a point near a corner of the simplex, nearer at low temperature."""
+    """A category as a point near a corner of the simplex, nearer at low temperature.
+
+    >>> import monograph as mg
+    >>> drawn = mg.distributions.RelaxedOneHotCategorical(0.5, logits=mg.zeros(3)).rsample()
+    >>> round(drawn.sum().item(), 4)
+    1.0
+    """
 
     scores = ExpRelaxedCategorical
     transform = ExpTransform
@@ -114,7 +131,13 @@ class RelaxedOneHotCategorical(_Relaxed):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """A number between 0 and 1, near one of them at low temperature."""
+    """A number between 0 and 1, near one of them at low temperature.
+
+    >>> import monograph as mg
+    >>> drawn = mg.distributions.RelaxedBernoulli(0.5, mg.tensor(0.5)).rsample((100,))
+    >>> 0 <= drawn.min().item() <= drawn.max().item() <= 1
+    True
+    """
 
     scores = LogitRelaxedBernoulli
     transform = SigmoidTransform

@@ -14,7 +14,16 @@ _NUMBERS = (("lr",), ("betas", 0), ("betas", 1), ("eps",), ("weight_decay",))
 
 
 class Adam(Cohorts):
-    """Steps scaled by running means of the gradient and of its square."""
+    """Steps scaled by running means of the gradient and of its square.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.Adam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9
+    """
 
     operator = adam_update
     fields = (*_MOMENTS, "max_exp_avg_sq")
@@ -61,7 +70,16 @@ class AdamW(Adam):
 
 
 class Adamax(Cohorts):
-    """Adam with the largest gradient so far, fading, in place of the mean square."""
+    """Adam with the largest gradient so far, fading, in place of the mean square.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.Adamax([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9
+    """
 
     operator = adamax_update
     fields = ("exp_avg", "exp_inf")
@@ -83,7 +101,16 @@ class Adamax(Cohorts):
 
 
 class NAdam(Cohorts):
-    """Adam with Nesterov's momentum: the step is taken from where momentum will lead."""
+    """Adam with Nesterov's momentum: the step is taken from where momentum will lead.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.NAdam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.8944
+    """
 
     operator = nadam_update
     fields = _MOMENTS
@@ -116,7 +143,16 @@ class NAdam(Cohorts):
 
 
 class RAdam(Cohorts):
-    """Adam that leaves the scaling out until the mean square is known well enough."""
+    """Adam that leaves the scaling out until the mean square is known well enough.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.RAdam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.8
+    """
 
     operator = radam_update
     fields = _MOMENTS

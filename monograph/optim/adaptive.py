@@ -11,7 +11,16 @@ from .optimizer import Group, number, options
 
 
 class RMSprop(Cohorts):
-    """Steps scaled by the root of a running mean of squares; `centered` takes out the mean."""
+    """Steps scaled by the root of a running mean of squares; `centered` takes out the mean.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.RMSprop([p], lr=0.01)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9
+    """
 
     operator = rmsprop_update
     fields = ("square_avg", "momentum_buffer", "grad_avg")
@@ -41,7 +50,16 @@ class RMSprop(Cohorts):
 
 
 class Adagrad(Cohorts):
-    """Steps scaled by the root of the sum of all squares; its state exists from the start."""
+    """Steps scaled by the root of the sum of all squares; its state exists from the start.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.Adagrad([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9
+    """
 
     operator = adagrad_update
     fields = ("sum",)
@@ -78,7 +96,16 @@ class Adagrad(Cohorts):
 
 
 class Adadelta(Cohorts):
-    """Steps of the size of past changes, so that no learning rate is needed."""
+    """Steps of the size of past changes, so that no learning rate is needed.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.Adadelta([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9997
+    """
 
     operator = adadelta_update
     fields = ("square_avg", "acc_delta")

@@ -11,7 +11,16 @@ from .optimizer import Group, number, options
 
 
 class ASGD(Cohorts):
-    """Descent with a falling rate, and in `ax` the average of the parameters after t0 steps."""
+    """Descent with a falling rate, and in `ax` the average of the parameters after t0 steps.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.ASGD([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.8
+    """
 
     operator = asgd_update
     fields = ("ax",)
@@ -42,7 +51,16 @@ class ASGD(Cohorts):
 
 
 class Rprop(Cohorts):
-    """Steps whose sizes grow while the gradient keeps its sign, and shrink when it turns."""
+    """Steps whose sizes grow while the gradient keeps its sign, and shrink when it turns.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> optimizer = mg.optim.Rprop([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> round(p.item(), 4)
+    0.9
+    """
 
     operator = rprop_update
     fields = ("prev", "step_size")

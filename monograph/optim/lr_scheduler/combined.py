@@ -30,7 +30,21 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """Schedules one after the other, changing at the milestones."""
+    """Schedules one after the other, changing at the milestones.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> first = mg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> second = mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> schedule = mg.optim.lr_scheduler.SequentialLR(optimizer, [first, second], milestones=[2])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
@@ -75,7 +89,21 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """Schedules that all step at each step, each from the rate that the one before leaves."""
+    """Schedules that all step at each step, each from the rate that the one before leaves.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> first = mg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> second = mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> schedule = mg.optim.lr_scheduler.ChainedScheduler([first, second])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.25, 0.25, 0.125]
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None

@@ -26,7 +26,19 @@ _FADE = ("initial_lr", "min_lr", "max_momentum", "max_momentum")
 
 
 class OneCycleLR(LRScheduler):
-    """The 1cycle policy: up to max_lr and down far below, momentum the other way."""
+    """The 1cycle policy: up to max_lr and down far below, momentum the other way.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.04, 0.8117, 0.2831, 0.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None,
@@ -109,6 +121,17 @@ class CyclicLR(LRScheduler):
 
     The height stays ("triangular"), halves every cycle ("triangular2"), shrinks by gamma every step
     ("exp_range"), or is scaled by `scale_fn` of the cycle or of the step.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.CyclicLR(optimizer, 0.0, 1.0, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
     """
 
     def __init__(
@@ -199,7 +222,19 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine down to eta_min in T_0 steps, then from the top again, T_mult times as long."""
+    """Half a cosine down to eta_min in T_0 steps, then from the top again, T_mult times as long.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 1.0, 0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,

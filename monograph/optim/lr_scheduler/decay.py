@@ -13,7 +13,19 @@ from .base import LRScheduler
 
 
 class MultiplicativeLR(LRScheduler):
-    """The rate times a function of the step, every step."""
+    """The rate times a function of the step, every step.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Any],
@@ -46,7 +58,19 @@ class MultiplicativeLR(LRScheduler):
 
 
 class LambdaLR(MultiplicativeLR):
-    """The base rate times a function of the step."""
+    """The base rate times a function of the step.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.3333]
+    """
 
     def closed_form(self, n: int) -> float:
         return self.base_lrs[n] * self.lr_lambdas[n](self.last_epoch)
@@ -59,7 +83,19 @@ class LambdaLR(MultiplicativeLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every step_size steps."""
+    """The rate times gamma every step_size steps.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 1.0, 0.5, 0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -76,7 +112,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each milestone."""
+    """The rate times gamma at each milestone.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
@@ -95,7 +143,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma every step."""
+    """The rate times gamma every step.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -109,7 +169,19 @@ class ExponentialLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times a factor for the first total_iters steps."""
+    """The rate times a factor for the first total_iters steps.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
@@ -135,7 +207,19 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The base rate times a factor that goes from start_factor to end_factor in total_iters."""
+    """The base rate times a factor that goes from start_factor to end_factor in total_iters.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.25, 0.5, 0.75, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
@@ -167,7 +251,19 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The base rate times (1 - step / total_iters) ** power."""
+    """The base rate times (1 - step / total_iters) ** power.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.75, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -189,7 +285,19 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the base rate to eta_min in T_max steps, and back."""
+    """Half a cosine from the base rate to eta_min in T_max steps, and back.
+
+    >>> import monograph as mg
+    >>> optimizer = mg.optim.SGD([mg.nn.Parameter([0.0])], lr=1.0)
+    >>> schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += schedule.get_last_lr()
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
