@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 __version__ = "0.28.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Parts that are loaded when they are first used: `mg.vision.transforms`."""
+    if name in ("datasets", "models", "ops", "transforms", "utils"):
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def set_image_backend(backend: str) -> None:

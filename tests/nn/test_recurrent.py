@@ -235,6 +235,18 @@ def test_pad_sequence():
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float64"])
+def test_padding_keeps_the_dtype(dtype):
+    made = []
+    for library in (mg, torch):
+        kind = getattr(library, dtype)
+        parts = [library.tensor([1, 0, 1]).to(kind), library.tensor([1]).to(kind)]
+        rnn = library.nn.utils.rnn
+        padded, _ = rnn.pad_packed_sequence(rnn.pack_sequence(parts), padding_value=1.0)
+        made.append((str(padded.dtype).split(".")[-1], padded.tolist()))
+    assert made[0] == made[1]
+
+
 def test_pack_sequence_and_back():
     arrays = [array(n, 2, seed=n) for n in (2, 4, 1)]
     own = packing.pack_sequence([mg.tensor(a) for a in arrays], enforce_sorted=False)

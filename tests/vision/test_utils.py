@@ -1,6 +1,8 @@
 """Grids of images, and files of them."""
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -40,3 +42,10 @@ def test_png_files_go_both_ways(shape):
     assert np.array_equal(read_png(file.getvalue()), picture)
     with pytest.raises(ValueError):
         read_png(b"no such file")
+
+
+def test_parts_are_found_without_importing_them():
+    names = "datasets", "models", "ops", "transforms", "utils"
+    text = f"import monograph as mg; print([getattr(mg.vision, name).__name__ for name in {names}])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{[f'monograph.vision.{name}' for name in names]}\n"

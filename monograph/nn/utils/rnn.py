@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.dtypes import Kind
 from ...ops.index import index_select
 from ...ops.joining import stack
 from ...ops.math import where
@@ -114,6 +115,8 @@ class Layout:
         rows = index_select(data, 0, adopt(place.reshape(-1)))
         rows = rows.reshape(total, self.batch, *data.shape[1:])
         shape = (total, self.batch, *[1] * (data.ndim - 1))
+        if not data.is_floating_point() and not data.is_complex():  # a float would make floats
+            padding = bool(padding) if data.dtype.kind is Kind.BOOL else int(padding)
         return where(adopt(there.reshape(shape)), rows, padding)
 
     def pack(self, padded: Any) -> Any:
