@@ -37,7 +37,7 @@ from monograph.ir.dtypes import BY_NAME
 from monograph.nn import functional as F
 from monograph.nn.parameter import take
 from monograph.ops.update import adam_update
-from monograph.storage import Meta, Value, concrete
+from monograph.storage import Memory, Meta, Value, concrete
 from monograph.tracing import kind, trace
 
 REPEATS = 5  # of the program in a graph
@@ -145,7 +145,7 @@ def on_device(on: Runtime, meta: Meta, pattern: np.ndarray) -> Value:
     value = Value(meta)
     block = on.pool.allocate(meta.size * meta.dtype.itemsize)
     on.device.repeat(block.memory, pattern)
-    value.block, value.ready = block, True
+    value.memory = Memory(block=block)
     return value
 
 
@@ -155,7 +155,7 @@ def largest_error(
     """Of the first and the last period of every result, relative to the largest value wanted."""
     worst = 0.0
     for outcome, shape, answer in zip(outcomes, shapes, wanted, strict=True):
-        block = outcome.block if isinstance(outcome, Value) else outcome[1]
+        block = outcome.block
         size, period = prod(shape), answer.size
         expected = answer.reshape(-1).astype(np.float64)
         if size == period:
@@ -195,7 +195,7 @@ def answers(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
     program = compile_recording(recording, load("reference"))
     leaves = [concrete(a.copy(), meta) for a, meta in zip(inputs, case.small, strict=True)]
     outcomes = program.run(leaves, numbers)
-    return [np.array(o.array() if isinstance(o, Value) else o[0]) for o in outcomes]
+    return [np.array(o.array() if isinstance(o, Value) else o.data) for o in outcomes]
 
 
 def check(

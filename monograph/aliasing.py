@@ -14,15 +14,15 @@ import numpy as np
 from . import errors, record, sharing
 from .geometry import geometry_of
 from .recorder import Record, current
-from .storage import InferenceStorage, Storage, Value, concrete, meta_of
-from .tensor import Tensor, from_value
+from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
+from .tensor import Tensor, blank, from_value
 from .view import NO_GRAD, Origin, View
 
 # --- making views ---
 
 
 def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
-    made = object.__new__(Tensor)
+    made = blank()
     made._storage = storage = base._storage
     view = base._view
     origin: Origin | None = None if view is None else view.origin
@@ -56,7 +56,8 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
         return None
     storage = base._storage
     whole = storage.value
-    if not whole.ready or whole.requires_grad or whole.exposed or whole.meta.strides is not None:
+    memory = whole.memory
+    if memory is None or whole.requires_grad or memory.exposed or whole.meta.strides is not None:
         return None
     if (
         base._value().requires_grad or current.recorder.hold
@@ -78,12 +79,12 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
         origin = (value.meta, None, ())
     if size != data.size:
         data = data.reshape(-1)[begin : begin + size]
-    value.data = data.reshape(found.shape)
-    value.ready, value.part_of, value.viewed = True, whole, whole
+    value.memory = piece = Memory(data.reshape(found.shape))
+    piece.part_of = value.viewed = whole
     before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
     if not current.recorder.grad:
         birth = NO_GRAD
-    made = object.__new__(Tensor)
+    made = blank()
     made._storage = storage
     made._view = View((before, operator, attributes), storage.version, value, origin, birth)
     return made
@@ -141,8 +142,7 @@ def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
 
 def _alias(value: Value) -> Value:
     twin = Value(value.meta.own, value.record, value.index, value.epoch, value.position)
-    twin.ready, twin.data = value.ready, value.data
-    twin.block, twin.address = value.block, value.address
+    twin.memory = value.memory
     return twin
 
 
@@ -247,9 +247,9 @@ def _written_at_once(storage: Storage, value: Value) -> Value:
     fresh = concrete(old.array(), value.meta)
     contents = record.read(Storage(value))
     np.copyto(old.array(), contents)
-    fresh.block, fresh.exposed = old.block, True
+    fresh.memory = old.memory
     fresh.requires_grad, fresh.leaf, fresh.tape = value.requires_grad, value.leaf, value.tape
-    old.ready, old.data, old.block = False, None, None
+    old.memory = None
     return fresh
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import record, sharing
 from .guards import changes
+from .storage import Memory
 from .tensor import Parameter, Tensor, _restore, lies_like, without_data
 
 # References to a temporary on the right of `x.data = …`: the caller's, ours, and `getrefcount`'s.
@@ -86,6 +87,6 @@ def move_to_shared_memory(tensor: Tensor) -> Tensor:
     array = record.read(tensor._storage)
     value = tensor._storage.value
     if not sharing.lies_in_shared_memory(array):
-        value.data, value.block, value.address = sharing.in_shared_memory(array), None, 0
-    value.exposed = True  # another process may change it at any time
+        value.memory = Memory(sharing.in_shared_memory(array))
+    value.expose()  # another process may change it at any time
     return tensor

@@ -24,7 +24,7 @@ from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
 from .recorder import Recorder, current
-from .storage import Meta, Storage, Value
+from .storage import Meta, Storage, Value, promises
 from .tensor import Parameter, Tensor, from_value
 
 TRACES = 64  # signatures kept per function
@@ -217,6 +217,8 @@ def _shown(part: Any) -> str:
 
 def _shared(tensors: list[Tensor]) -> Any:
     """Which arguments share a storage, or None; parameters count as what they are."""
+    if not tensors:
+        return ()
     numbers = {id(t._storage): n for n, t in enumerate(tensors)}
     known = [(n, id(t)) for n, t in enumerate(tensors) if isinstance(t, Parameter)]
     if len(numbers) == len(tensors):
@@ -376,13 +378,20 @@ class Replay:
         made = [t for t in returned if id(t) not in old and id(t._storage) not in held]
         fresh = {id(t._storage): None for t in made}
         self.result = result
-        self.returned = dict.fromkeys([id(t) for t in returned])
-        self.returned |= {id(t): place.get(id(t._storage.value)) for t in made}
+        self.returned: dict[int, int | None] = dict.fromkeys([id(t) for t in returned])
         put = [each for each in deposits if id(each[1]._storage.value) in place]
-        self.gradients = [
-            (leaf, ref(leaf), made._storage.value.meta, place[id(made._storage.value)])
-            for leaf, made in put if id(leaf) not in self.passed
-        ]  # fmt: skip
+        kept = [each for each in put if id(each[0]) not in self.passed]
+        self.gradients = [(leaf, ref(leaf)) for leaf, _ in kept]
+        # Results that are new values at each call: those gradients, then what is returned.
+        new = [gradient._storage.value for _, gradient in kept]
+        for t in made:
+            value = t._storage.value
+            if id(value) in place and self.returned[id(t)] is None:
+                self.returned[id(t)] = len(new) - len(kept)
+                new.append(value)
+        self.fresh = [place[id(value)] for value in new]
+        self.fresh_metas = tuple([value.meta for value in new])
+        self.single = isinstance(result, Tensor) and self.returned[id(result)] is not None
         # The same for arguments, by their number.
         self.gradients_of_arguments = [
             (self.passed[id(leaf)], made._storage.value.meta, place[id(made._storage.value)])
@@ -443,78 +452,87 @@ class Replay:
 
     def run(self, values: list[Value]) -> Any:
         """Launch the program on these values."""
-        if False in [value.ready for value in values]:
+        recorder = current.recorder
+        if recorder.records:  # an argument is a view of something written to since
             record.flush("jit arguments")
-            for value in values:
-                if not value.ready:
-                    raise record._unknown(value)
         if record.observer is not None:
             record.observer.replay(self.origins)
         slots = self.slots
         for n, live in self.live:
             slots[n] = live.get()
-        outcomes = self.executable.run(values, slots)
         statistics.note_flush("jit replay", 0)
-        launch = launches.Replayed(self.executable, self.lines)
-        self._put(outcomes, launch)
-        result = self._hand_out(outcomes, launch)
-        owner = current.recorder.owner
-        if self.watched or owner.launches or owner.failure is not None:
-            launches.begin(owner, launch)
-        return result
+        executable, owner, outcomes = self.executable, recorder.owner, None
+        launch, serial = launches.Replayed(executable, self.lines), owner.serial
+        try:
+            outcomes = executable.run(values, slots)
+            return self._conclude(outcomes, launch, owner)
+        except BaseException:  # the user pressed Ctrl-C, perhaps behind the launch
+            if outcomes is None and owner.serial != serial:
+                outcomes = record.outcomes_behind(executable, values)
+            if outcomes is not None and not launch.serial:
+                self._conclude(outcomes, launch, owner, again=True)
+            raise
 
-    def _put(self, outcomes: list[Any], launch: launches.Replayed) -> None:
+    def _conclude(
+        self, outcomes: list[Any], launch: launches.Replayed, owner: Any, again: bool = False
+    ) -> Any:
+        """Put the results where the function put them; what it returns.
+
+        Done `again` after it was interrupted, it is as if it had been done once.
+        """
         for storage in self.stays:
             storage.version += 1
         for n, where in self.states:
             target = where()
             if target is not None:
-                _write(target, outcomes[n], launch)
+                _write(target, outcomes[n], launch, again)
         for n, number in self.states_of_arguments:
-            _write(self.given[number]._storage, outcomes[n], launch)
-        values = launch.values
+            _write(self.given[number]._storage, outcomes[n], launch, again)
         for number, meta, n in self.gradients_of_arguments:
             value = _ready(meta, outcomes[n])
             value.gradient_of = ref(self.given[number])
             self.given[number]._grad = from_value(value)
-            values.append(value)
-        for leaf, reference, meta, n in self.gradients:  # as many as there are parameters
-            value = Value(meta)
-            value.data, value.block, value.address = outcomes[n]
-            value.ready, value.gradient_of = True, reference
-            leaf._grad = gradient = object.__new__(Tensor)
-            gradient._storage, gradient._view = Storage(value), None
-            values.append(value)
-
-    def _hand_out(self, outcomes: list[Any], launch: launches.Replayed) -> Any:
-        def give(t: Tensor) -> Tensor:
-            n = self.returned[id(t)]
-            if n is None:
-                return self.given[self.passed[id(t)]] if id(t) in self.passed else t
-            value = _ready(t._storage.value.meta, outcomes[n])
             launch.values.append(value)
-            return from_value(value)
+        made = promises(self.fresh_metas, None, -1, 0)
+        for value, n in zip(made, self.fresh, strict=True):
+            outcome = outcomes[n]
+            value.memory = outcome.memory if outcome.__class__ is Value else outcome
+        launch.values += made
+        for (leaf, reference), value in zip(self.gradients, made):
+            value.gradient_of = reference
+            leaf._grad = from_value(value)
+        given = [from_value(value) for value in made[len(self.gradients) :]]
+        if self.single:
+            result: Any = given[0]
+        else:
+            result = _map(self.result, lambda t: self._returned(t, given))
+        if self.watched or owner.launches or owner.failure is not None:
+            launches.begin(owner, launch)
+        return result
 
-        return give(self.result) if isinstance(self.result, Tensor) else _map(self.result, give)
+    def _returned(self, t: Tensor, given: list[Tensor]) -> Tensor:
+        """What a call returns where the traced one returned that tensor."""
+        n = self.returned[id(t)]
+        if n is not None:
+            return given[n]
+        return self.given[self.passed[id(t)]] if id(t) in self.passed else t
 
 
-def _write(target: Storage, outcome: Any, launch: launches.Replayed) -> None:
-    """Give a storage a new value."""
+def _write(target: Storage, outcome: Any, launch: launches.Replayed, again: bool) -> None:
+    """Give a storage a new value, unless it has got it already."""
     old = target.value
+    if again and any(value is old for value, _ in launch.replaced):
+        return
     value = _ready(old.meta, outcome)
     value.requires_grad, value.leaf = old.requires_grad, old.leaf
-    target.write(value)
-    value.replaces = None
     launch.values.append(value)
     launch.replaced.append((value, old))
+    target.write(value)
+    value.replaces = None
 
 
 def _ready(meta: Meta, outcome: Any) -> Value:
     """A known value of that shape and dtype."""
     value = Value(meta)
-    if isinstance(outcome, Value):  # the memory of a leaf
-        value.exposed = outcome.exposed
-        outcome = (outcome.data, outcome.block, outcome.address)
-    value.data, value.block, value.address = outcome
-    value.ready = True
+    value.memory = outcome.memory if isinstance(outcome, Value) else outcome
     return value

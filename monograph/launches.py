@@ -99,9 +99,8 @@ class Flushed(Launch):
         """Results are promises again; leaves that were written over hold their memory again."""
         for position, leaf in self.writes:
             new, old = self.results[position], self.leaves[leaf]
-            if not old.ready and new.ready:  # the program was to write over it, and did not
-                old.data, old.block, old.address = new.data, new.block, new.address
-                old.ready = True
+            if old.memory is None:  # the program was to write over it, and did not
+                old.memory = new.memory
         makers = [r for r in self.records for _ in r.signature.outputs]
         for position in self.executable.outputs:
             forget(self.results[position], failure, makers[position])
@@ -115,6 +114,7 @@ class Replayed(Launch):
     __slots__ = ("_lines", "values", "replaced")
 
     def __init__(self, executable: Any, lines: Sequence[Line]) -> None:
+        self.serial = 0
         self.executable = executable
         self._lines = lines
         self.values: list[Value] = []  # results, apart from those in a leaf's memory
@@ -133,8 +133,7 @@ class Replayed(Launch):
 
 def forget(value: Value, failure: Failure, record: Any) -> None:
     """A result that was not computed: a promise again, or just a failure."""
-    value.ready, value.failed, value.record = False, failure, record
-    value.data, value.block, value.address = None, None, 0
+    value.memory, value.failed, value.record = None, failure, record
     storage = value.owner() if value.owner is not None else None
     if storage is not None and storage.value is value:
         storage.version += 1  # views of it are views of nothing

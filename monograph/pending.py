@@ -42,18 +42,18 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
         if owner is None:
             continue
         storage = owner()
-        if storage is None or storage.value is not value or value.ready:
+        if storage is None or storage.value is not value or value.memory is not None:
             continue
         wanted.append(value.position)
         old = value.replaces
-        if old is None or old.epoch != epoch or old.position >= 0 or not old.ready:
+        if old is None or old.epoch != epoch or old.position >= 0 or old.memory is None:
             tape = value.tape
             if tape is not None and not tape.walk:
                 taped.append(value)
             continue
         if shared and id(old) in shared:
             continue  # a part of the old contents is read: where, no plan knows
-        if value.tape is None or old.exposed:  # else a derivative of the new may need the old
+        if value.tape is None or old.memory.exposed:  # else a derivative may need the old
             writes.append((value.position, -old.position - 1))
     if recorder.open:
         recorder.open = tapes.still_open(recorder.open)

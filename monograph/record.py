@@ -189,7 +189,8 @@ def _call_values(
                 value = held
             else:
                 value = view.value if view.version == storage.version else given._value()
-            if held.exposed:
+            memory = held.memory
+            if memory is not None and memory.exposed:
                 value = _settled(given, value)
             key.append(value.meta)
             values.append(value)
@@ -301,7 +302,9 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
         if kind is Value:
             if value.epoch == epoch:
                 part.append(value.position)
-            elif value.ready and value.part_of is None and recorder.outer is None:
+                continue
+            memory = value.memory
+            if memory is not None and memory.part_of is None and recorder.outer is None:
                 leaves.append(value)  # `_enter`, without the call
                 value.epoch = epoch
                 value.position = place = -len(leaves)
@@ -335,11 +338,11 @@ def _enter(recorder: Recorder, value: Value) -> None:
     """Give a value from outside this recording a place among the leaves."""
     if recorder.outer is not None:
         recorder.saved.append((value, value.epoch, value.position, value.record))
-    elif not value.ready:
+    elif value.memory is None:
         _record_again(recorder, value)
         return
-    if value.part_of is not None:
-        recorder.shared.add(id(value.part_of))
+    if value.memory is not None and value.memory.part_of is not None:
+        recorder.shared.add(id(value.memory.part_of))
     recorder.leaves.append(value)
     value.epoch = recorder.epoch
     value.position = -len(recorder.leaves)
@@ -358,7 +361,7 @@ def _record_again(recorder: Recorder, value: Value) -> None:
             stack.pop()
             continue
         if here.record is None:
-            raise _unknown(here)
+            raise here.missing()
         missing = [
             v for v in here.record.inputs if isinstance(v, Value) and v.epoch != recorder.epoch
         ]
@@ -367,19 +370,6 @@ def _record_again(recorder: Recorder, value: Value) -> None:
             continue
         stack.pop()
         _adopt(recorder, here)
-
-
-def _unknown(value: Value) -> Exception:
-    """Why a value has neither contents nor a history."""
-    if value.meta.absent:
-        return errors.NoDataError()
-    if value.failed is not None:
-        failure: Exception = value.failed.exception()
-        return failure
-    return errors.GradientError(
-        "one of the variables needed for gradient computation has been modified by an "
-        "inplace operation: its old contents are gone"
-    )
 
 
 def _adopt(recorder: Recorder, value: Value) -> None:
@@ -434,9 +424,7 @@ def release_known(recorder: Recorder) -> None:
             and id(value) not in read
             and (owner is None or owner.value is not value)
         ):
-            value.ready = False
-            value.data = value.block = None
-            value.address = 0
+            value.memory = None
 
 
 def record_values(order: Sequence[Value]) -> None:
@@ -469,8 +457,7 @@ def is_behind(value: Value) -> bool:
 def _adopt_known(recorder: Recorder, value: Value) -> None:
     """Say that the value just recorded again is known, so that it is not computed again."""
     contents = Value(value.meta)
-    contents.data, contents.block, contents.address = value.data, value.block, value.address
-    contents.ready = True
+    contents.memory = value.memory
     computed = Value(value.meta, value.record, value.index, value.epoch, value.position)
     recorder.results[value.position] = computed
     (made,) = append(recorder, Record(_known_signature(value.meta), [computed, contents], False))
@@ -611,7 +598,7 @@ def flush(reason: str) -> None:
     except BaseException:  # the compiler's, or the user pressed Ctrl-C
         if recorder.epoch == epoch:  # else it is over but for this
             if outcomes is None and recorder.owner.serial != serial:
-                outcomes = _outcomes_behind(executable, recorder.leaves)
+                outcomes = outcomes_behind(executable, recorder.leaves)
             if outcomes is None:  # it has not begun to run
                 _abandon(recorder)
             else:
@@ -636,15 +623,11 @@ def _conclude(
         value = results[position]
         before = value.replaces
         if outcome.__class__ is Value:  # what was in the memory of that leaf is gone
-            if not value.ready:
-                value.data, value.block = outcome.data, outcome.block
-                value.address, value.exposed = outcome.address, outcome.exposed
-                value.ready = True
-            outcome.ready = False
-            outcome.data = outcome.block = outcome.record = None
+            if value.memory is None:
+                value.memory = outcome.memory
+            outcome.memory = outcome.record = None
         else:
-            value.data, value.block, value.address = outcome
-            value.ready = True
+            value.memory = outcome
             if before is not None:
                 replaced.append((value, before))
         value.replaces = None
@@ -662,7 +645,7 @@ def _conclude(
     return None
 
 
-def _outcomes_behind(executable: Any, leaves: list[Value]) -> list[Any] | None:
+def outcomes_behind(executable: Any, leaves: list[Value]) -> list[Any] | None:
     """The outcomes of a run that was interrupted, if its launch had begun."""
     finish = getattr(executable, "interrupted", None)
     outcomes: list[Any] | None = None if finish is None else finish(leaves)
@@ -692,7 +675,7 @@ def read(storage: Storage) -> np.ndarray:
     wait()
     value = storage.value
     if not value.ready:  # it was in a launch of another thread
-        raise _unknown(value)
+        raise value.missing()
     return value.array()
 
 
@@ -710,9 +693,11 @@ def wait() -> None:
 
 def _drop_if_spoilt(recorder: Recorder) -> None:
     """Forget what is pending if it was recorded on a result that does not exist."""
-    if all(v.ready and (v.part_of is None or v.part_of.ready) for v in recorder.leaves):
-        return
-    _abandon(recorder)
+    for leaf in recorder.leaves:
+        memory = leaf.memory
+        if memory is None or (memory.part_of is not None and memory.part_of.memory is None):
+            _abandon(recorder)
+            return
 
 
 def _abandon(recorder: Recorder) -> None:

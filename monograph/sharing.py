@@ -29,7 +29,7 @@ def is_shared(value: Value) -> bool:
     own = value.block is not None or root.base is None  # else on an array that others may know
     # Held by the value and by the name `root`; `getrefcount` adds its own.
     if own and sys.getrefcount(root) <= 3:
-        value.exposed = False
+        value.expose(False)
     return value.exposed
 
 

@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from .errors import NoDataError
+from . import errors
 from .ir.dtypes import DType
 from .ir.node import Shape
 from .strides import are_contiguous, contiguous, dense_like
@@ -113,11 +113,27 @@ def together(plain: Meta, operands: Sequence[Meta]) -> Meta:
     return laid_out(plain, dense_like(plain.shape, places))
 
 
-class Value:
-    """One array: known (`ready`), or else output `index` of `record`.
+class Memory:
+    """Where the contents of a value lie, which pass from value to value when one is overwritten.
 
-    Known contents are a NumPy array (`data`) or memory of the runtime (`block`), of which an array
-    is made when one is asked for; `address` is where they lie.
+    That is a NumPy array (`data`), or a `block` of the runtime, of which an array is made when one
+    is asked for. `address` is 0 until it is asked for, and always while the memory is `exposed`:
+    a NumPy array of the user's shares it, and whoever reads it must look closer.
+    """
+
+    __slots__ = ("data", "block", "address", "exposed", "part_of")
+    part_of: Value | None  # the value whose memory this is a piece of
+
+    def __init__(self, data: np.ndarray | None = None, block: Any = None, address: int = 0) -> None:
+        self.data = data
+        self.block = block
+        self.address = address
+        self.exposed = False
+        self.part_of = None
+
+
+class Value:
+    """One array: known once it has its `memory`, or else output `index` of `record`.
 
     `tape` is the record to differentiate through, and is None for a leaf; `leaf` points to the
     tensor whose `.grad` a backward pass fills. `position` is meaningful while `epoch` is the
@@ -128,20 +144,18 @@ class Value:
     # `version` is the storage's when it took this value, `replaced` the version that took this
     # value's place (0 while it is current), and `viewed`, of a view, the value that it shows.
     __slots__ = (
-        "meta", "record", "index", "epoch", "position", "ready", "data", "block", "address",
-        "exposed", "tape", "requires_grad", "leaf", "owner", "replaces", "part_of", "failed",
-        "gradient_of", "version", "replaced", "viewed", "__weakref__",
+        "meta", "record", "index", "epoch", "position", "memory", "tape", "requires_grad", "leaf",
+        "owner", "replaces", "failed", "gradient_of", "version", "replaced", "viewed",
+        "__weakref__",
     )  # fmt: skip
+    memory: Memory | None
     tape: Any
     owner: ref[Storage] | None
     leaf: ref[Any] | None
     replaces: Value | None
-    part_of: Value | None  # the value whose memory this one lies within
     failed: Any  # what went wrong when it was to be computed
     gradient_of: ref[Any] | None  # the tensor whose `.grad` it became
     viewed: Value | None
-    data: np.ndarray | None
-    block: Any
 
     def __init__(
         self, meta: Meta, record: Any = None, index: int = 0, epoch: int = -1, position: int = 0
@@ -151,30 +165,70 @@ class Value:
         self.index = index
         self.epoch = epoch
         self.position = position
-        self.ready = False
-        self.data = self.block = None
-        self.address = self.version = self.replaced = 0
-        self.exposed = False  # whether a NumPy array of the user's shares the memory
         self.requires_grad = False
-        self.tape = self.leaf = self.owner = self.replaces = self.part_of = None
+        self.version = self.replaced = 0
+        self.memory = self.tape = self.leaf = self.owner = self.replaces = None
         self.failed = self.gradient_of = self.viewed = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the contents are known."""
+        return self.memory is not None
+
+    @property
+    def data(self) -> np.ndarray | None:
+        """The array of the contents, if there is one."""
+        return None if self.memory is None else self.memory.data
+
+    @property
+    def block(self) -> Any:
+        """The runtime's memory of the contents, if it is the runtime's."""
+        return None if self.memory is None else self.memory.block
+
+    @property
+    def exposed(self) -> bool:
+        """Whether a NumPy array of the user's shares the memory."""
+        return self.memory is not None and self.memory.exposed
+
+    def expose(self, exposed: bool = True) -> None:
+        """Say that a NumPy array of the user's shares the memory, or that none does any more."""
+        assert self.memory is not None
+        self.memory.exposed, self.memory.address = exposed, 0
+
+    def missing(self) -> Exception:
+        """Why there are no contents, nor a history to compute them from."""
+        if self.meta.absent:
+            return errors.NoDataError()
+        if self.failed is not None:
+            failure: Exception = self.failed.exception()
+            return failure
+        return errors.GradientError(
+            "one of the variables needed for gradient computation has been modified by an "
+            "inplace operation: its old contents are gone"
+        )
 
     def array(self) -> np.ndarray:
         """The contents as an array; the caller has waited for them."""
-        if self.data is None:
-            if self.block is None and self.failed is not None:
-                raise self.failed.exception()
-            self.data = self.block.numpy(self.meta.dtype.numpy, self.meta.shape)
-        return self.data
+        memory = self.memory
+        if memory is None:
+            raise self.missing()
+        if memory.data is None:
+            memory.data = memory.block.numpy(self.meta.dtype.numpy, self.meta.shape)
+        return memory.data
 
     def locate(self) -> int:
         """The address of the contents."""
-        if self.address == 0:
-            array = self.array()
-            if not array.flags.c_contiguous:
-                array = self.data = np.ascontiguousarray(array)
-            self.address = array.__array_interface__["data"][0]
-        return self.address
+        memory = self.memory
+        if memory is not None and memory.address:
+            return memory.address
+        array = self.array()
+        assert memory is not None
+        if not array.flags.c_contiguous:
+            array = memory.data = np.ascontiguousarray(array)
+        address: int = array.__array_interface__["data"][0]
+        if not memory.exposed:
+            memory.address = address
+        return address
 
 
 _blank = partial(object.__new__, Value)
@@ -193,11 +247,17 @@ def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list
         value.index = index
         value.epoch = epoch
         value.position = place + index
-        value.ready = value.exposed = value.requires_grad = False
-        value.data = value.block = None
-        value.address = value.version = value.replaced = 0
-        value.tape = value.leaf = value.owner = value.replaces = value.part_of = None
-        value.failed = value.gradient_of = value.viewed = None
+        value.version = 0
+        value.replaced = 0
+        value.requires_grad = False
+        value.memory = None  # each for itself: Python does `x = y = None` in more steps
+        value.tape = None
+        value.leaf = None
+        value.owner = None
+        value.replaces = None
+        value.failed = None
+        value.gradient_of = None
+        value.viewed = None
         made.append(value)
     return made
 
@@ -225,9 +285,9 @@ class Storage:
         old = self.value
         if value.meta is not old.meta:  # the new contents lie where the old ones did
             if value.meta.absent and not old.meta.absent:
-                raise NoDataError()
+                raise errors.NoDataError()
             value.meta = laid_out(value.meta.plain, old.meta.strides or contiguous(old.meta.shape))
-        value.replaces = old if old.ready else old.replaces
+        value.replaces = old if old.memory is not None else old.replaces
         value.owner = self.reference
         self.value = value
         self.version = value.version = old.replaced = self.version + 1
@@ -242,5 +302,5 @@ class InferenceStorage(Storage):
 def concrete(array: np.ndarray, meta: Meta) -> Value:
     """A value that is known."""
     value = Value(meta)
-    value.data, value.ready = array, True
+    value.memory = Memory(array)
     return value

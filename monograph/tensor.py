@@ -423,7 +423,7 @@ class Tensor:
                 "tensor to host memory first."
             )
         array = self._array()
-        self._storage.value.exposed = True
+        self._storage.value.expose()
         return array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -615,13 +615,13 @@ def _autograd() -> Any:
     return engine
 
 
-_blank = functools.partial(object.__new__, Tensor)  # as fast as a class without __new__
+blank = functools.partial(object.__new__, Tensor)  # as fast as a class without __new__
 _blank_storage = functools.partial(object.__new__, Storage)
 
 
 def from_value(value: Value, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor on a storage of its own."""
-    made = _blank() if cls is Tensor else object.__new__(cls)
+    made = blank() if cls is Tensor else object.__new__(cls)
     made._storage = storage = _blank_storage()  # `Storage(value)`, without the call
     storage.value = value
     storage.version = 0
@@ -686,7 +686,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     else:
         line, strides, offset = sharing.flat_of(ndarray)
         made = adopt(line).as_strided(ndarray.shape, strides, offset)
-    made._storage.value.exposed = True  # the user may change the array at any time
+    made._storage.value.expose()  # the user may change the array at any time
     return made
 
 

@@ -21,7 +21,7 @@ from . import pending, record
 from .compiler.recording import Recording
 from .ir.dtypes import DType, float32
 from .recorder import Recorder, current
-from .storage import Meta, Value, meta_of
+from .storage import Memory, Meta, Value, meta_of
 from .tensor import from_value
 
 
@@ -40,8 +40,7 @@ def kind(*shape: int, dtype: DType = float32) -> Meta:
 def placeholder(meta: Meta) -> Any:
     """A tensor of this kind that counts as known and has no contents."""
     value = Value(meta)
-    value.block = NoData()
-    value.ready = True
+    value.memory = Memory(block=NoData())
     return from_value(value)
 
 

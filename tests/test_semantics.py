@@ -17,6 +17,7 @@ import monograph.nn.functional as F
 from monograph import nn, record, statistics
 from monograph.config import config
 from monograph.data import DataLoader, TensorDataset
+from monograph.jit import Replay
 from monograph.programs import Programs
 
 
@@ -534,15 +535,16 @@ def test_an_interrupted_flush_leaves_state_unchanged(where, monkeypatch):
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the n-th call or return within a flush."""
+    """Raises KeyboardInterrupt at the n-th call or return within a flush, or another function."""
 
-    def __init__(self, when):
+    def __init__(self, when, within=record.flush):
         self.left = when
+        self.code = within.__code__
         self.raised = False
         self.depth = 0
 
     def __call__(self, frame, event, argument):
-        if frame.f_code is record.flush.__code__ and event in ("call", "return"):
+        if frame.f_code is self.code and event in ("call", "return"):
             self.depth += 1 if event == "call" else -1
         if self.depth <= 0:
             return
@@ -561,20 +563,23 @@ def state(model, optimizer):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # half-made blocks
 @pytest.mark.parametrize("limit", [0, 100_000], ids=["compiled", "interpreted"])
-@pytest.mark.parametrize("network_of", ["plain", "watched"])
+@pytest.mark.parametrize("network_of", ["plain", "watched", "replayed"])
 def test_ctrl_c_within_a_flush_does_a_step_once_or_not_at_all(limit, network_of, monkeypatch):
     """At whatever call it strikes: parameters and state are those before the step, or after."""
     monkeypatch.setattr(config, "tier0_limit", limit)
-    table = mg.nn.Embedding(5, 4) if network_of == "watched" else mg.nn.Linear(4, 4)
+    table = mg.nn.Linear(4, 4) if network_of == "plain" else mg.nn.Embedding(5, 4)
     model = mg.nn.Sequential(table, mg.nn.Linear(4, 3))
     optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    x = mg.tensor([0, 3, 4]) if network_of == "watched" else mg.rand(3, 4)
+    x = mg.rand(3, 4) if network_of == "plain" else mg.tensor([0, 3, 4])
 
     def step():
         optimizer.zero_grad()
         model(x).square().sum().backward()
         optimizer.step()
 
+    within = record.flush
+    if network_of == "replayed":
+        step, within = mg.jit(step), Replay.run
     for _ in range(3):
         step()
         mg.synchronize()
@@ -588,7 +593,7 @@ def test_ctrl_c_within_a_flush_does_a_step_once_or_not_at_all(limit, network_of,
         model.load_state_dict(begin[0])
         optimizer.load_state_dict(begin[1])
         mg.synchronize()
-        interrupt = Interrupt(when)
+        interrupt = Interrupt(when, within)
         with contextlib.suppress(KeyboardInterrupt):
             sys.setprofile(interrupt)
             step()

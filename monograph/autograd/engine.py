@@ -233,7 +233,9 @@ def backward(
     finally:
         recorder.passing -= 1
     if not retain:
-        recorder.spent += [ref(value) for value in values if value.ready]  # others: at the flush
+        recorder.spent += [
+            ref(value) for value in values if value.memory is not None
+        ]  # others: at the flush
 
 
 def _hand_out(leaves: list[Value], parts: list[Value], create: bool) -> None:

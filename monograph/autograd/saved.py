@@ -19,7 +19,7 @@ from ..ir.node import Buffer, Map, Node, Random, Slot, interning
 from ..ir.operator import Rule, noting
 from ..record import register_refusal
 from ..recorder import Freed, Record, Signature
-from ..storage import InferenceStorage, Meta, Value, concrete
+from ..storage import InferenceStorage, Memory, Meta, Value
 from ..transform.derivative import vjp
 from .graph import backward_name
 
@@ -246,8 +246,7 @@ def _revive(record: Record, needs: Needs) -> None:
         gone = value.__class__ is Value and not value.ready and value.record is None
         if gone and place not in needed:
             meta = value.meta
-            value.data = concrete(_zeros(meta), meta).data
-            value.address, value.ready = 0, True
+            value.memory = Memory(_zeros(meta))
 
 
 def _zeros(meta: Any) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 from .. import statistics
 from ..compiler.host import real_numbers
 from ..compiler.pipeline import Outcome
+from ..storage import Memory
 from .cuda.compile import HOPPER, CompiledKernel, compile_kernel
 from .cuda.matmul import accepts
 from .cuda.program import CallList, make_calls
@@ -56,7 +57,7 @@ class NullExecutable:
         for position, node in zip(self.outputs, self.compilation.graph, strict=True):
             leaf = replaced.get(position)
             if leaf is None:
-                outcomes.append((np.zeros(node.shape, node.dtype.numpy), None, 0))
+                outcomes.append(Memory(np.zeros(node.shape, node.dtype.numpy)))
             else:
                 outcomes.append(leaves[leaf])
         return outcomes

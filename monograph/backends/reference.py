@@ -13,7 +13,7 @@ from ..compiler.pipeline import Compilation, Outcome
 from ..ir import reference
 from ..runtime import status
 from ..runtime.waiting import synchronize
-from ..storage import Value
+from ..storage import Memory, Value
 
 CHECKS = True  # programs check what the data must be, and write nothing when it is not
 
@@ -62,7 +62,7 @@ class Interpreted:
         self, leaves: Sequence[Value], arrays: list[np.ndarray], results: list[np.ndarray],
         owner: status.Owner,
     ) -> list[Outcome]:  # fmt: skip
-        outcomes: list[Outcome] = [(array, None, 0) for array in results]
+        outcomes: list[Outcome] = [Memory(array) for array in results]
         for position, leaf in self.writes:
             place, old = self.outputs.index(position), leaves[leaf]
             if not owner.held:

@@ -14,15 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from .. import statistics
 from ..config import config
 from ..ir.extent import Decisions, Extent, Values, deciding
 from ..ir.node import Buffer, Loop, LoopResult, Node, ancestors, interning
 from ..ir.printer import format_graph
 from ..ir.verify import verify
-from ..storage import Value
+from ..storage import Memory, Value
 from . import epilogue
 from .alike import Alike
 from .checks import Note, reductions
@@ -47,9 +45,8 @@ from .turns import LoopUnit, LoweredLoop, lowered_by_name, outputs_of
 from .unroll import has_empty, has_loops, unroll
 from .window import form_windows
 
-# Where a result lies: (array or None, block or None, address), or the leaf whose memory it has
-# taken.
-Outcome = tuple[np.ndarray | None, Any, int] | Value
+# Where a result lies: in memory of its own, or in that of the leaf which it has taken.
+Outcome = Memory | Value
 
 
 class Executable(Protocol):

@@ -90,7 +90,7 @@ def replace_contents(targets: Sequence[Tensor], values: Sequence[Value]) -> None
             storage.write(value)
             continue
         # `storage.write`, without the call
-        value.replaces = old if old.ready else old.replaces
+        value.replaces = old if old.memory is not None else old.replaces
         value.owner = storage.reference
         storage.value = value
         storage.version = value.version = old.replaced = storage.version + 1

@@ -255,10 +255,10 @@ class Executor:
         """
         with self._lock:
             loop = self._native or self._start()
-            submitted = loop.submitted.value
-            if submitted - loop.completed.value >= QUEUE:  # the queue is full
+            submitted, completed = loop.submitted.value, loop.completed.value
+            if submitted - completed >= QUEUE:  # the queue is full
                 self.wait(submitted - QUEUE + 1)
-            self._retire(loop.completed.value)
+            self._retire(completed)
             ticket = frame.ticket = submitted + 1
             if self.watch is not None:
                 self.watch(frame)

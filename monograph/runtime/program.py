@@ -95,7 +95,7 @@ class Program:
         self.failures: list[Failure] = []
         self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
         self._table = Table(self, instructions)
-        self.pack_leaves = struct.Struct(f"{leaf_count}q").pack_into
+        self.packs: dict[int, Callable[..., None]] = {}  # by the number of addresses
         self._frames = deque(Frame(self) for _ in range(FRAMES))
 
     @property
@@ -121,7 +121,8 @@ class Frame:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.ticket = 0
-        self._leaves: tuple[int, ...] | None = None
+        self._leaves: Sequence[int] | None = None
+        self._results: Sequence[int] | None = None
         self._buffer = bytearray(WORD * (LEAVES + program.leaf_count))
         self.words = memoryview(self._buffer).cast("q")
         self.address = _address(self._buffer)
@@ -145,12 +146,31 @@ class Frame:
         """How its owner counts the launch."""
         return self.words[SERIAL]
 
-    def fill(self, leaves: tuple[int, ...], arena: int = 0) -> None:
-        """Set the address of every leaf, and of the arena."""
+    def fill(
+        self, leaves: Sequence[int], arena: int = 0, results: Sequence[int] | None = None
+    ) -> None:
+        """Set the address of every leaf, and of the arena.
+
+        Those that results are written to may be given apart; they are leaves as well, and change
+        more often. What is given is kept: it must not be changed later.
+        """
         if leaves != self._leaves:
-            self.program.pack_leaves(self._buffer, WORD * LEAVES, *leaves)
+            count = len(leaves) + (0 if results is None else len(results))
+            if count != self.program.leaf_count:
+                raise ValueError(f"{count} addresses for {self.program.leaf_count} leaves")
+            self._put(0, leaves)
             self._leaves = leaves
+        if results is not None and results != self._results:
+            self._put(len(leaves), results)
+            self._results = results
         self.words[ARENA] = arena
+
+    def _put(self, first: int, addresses: Sequence[int]) -> None:
+        pack = self.program.packs.get(len(addresses))
+        if pack is None:
+            pack = struct.Struct(f"{len(addresses)}q").pack_into
+            self.program.packs[len(addresses)] = pack
+        pack(self._buffer, WORD * (LEAVES + first), *addresses)
 
     @property
     def status(self) -> int:

@@ -159,5 +159,8 @@ def test_operands_are_checked() -> None:
 
 def test_the_number_of_leaves_is_checked() -> None:
     program = Program([], 2)
-    with pytest.raises(struct.error):
-        EXECUTOR.frame(program).fill((1, 2, 3))
+    for given in [(1, 2, 3), (1,)]:
+        with pytest.raises(ValueError, match="addresses for 2 leaves"):
+            EXECUTOR.frame(program).fill(given)
+    with pytest.raises(ValueError, match="3 addresses"):
+        EXECUTOR.frame(program).fill([1, 2], results=[3])

@@ -31,7 +31,7 @@ from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
 from ...runtime.memory import Block
 from ...runtime.waiting import on_synchronize
-from ...storage import Value
+from ...storage import Memory, Value
 from . import library
 from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 
@@ -80,6 +80,9 @@ def fit_window(window: Window) -> Window:
     return with_scratch(window, native.vector_bits())
 
 
+_blank_memory = partial(object.__new__, Memory)
+
+
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 
@@ -117,12 +120,15 @@ class CpuExecutable:
             (place, nbytes, pool.idle(nbytes)) for place, nbytes in enumerate(native_program.sizes)
             if place not in self._in_place
         ]  # fmt: skip
-        # Where each result is found after a launch: in a leaf's memory, or in a new block.
-        places = self._place.items()
-        self._stay = [(n, self._in_place[k]) for n, k in places if k in self._in_place]
-        self._new = [(n, k) for n, k in places if k not in self._in_place and n not in self._copied]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
-        self.in_place = frozenset(n for n, _ in self._stay)
+        self.in_place = frozenset(n for n, k in self._place.items() if k in self._in_place)
+        # Where each result is found after a launch: behind what is new, a None and the leaves.
+        count = len(nonempty)
+        found = [count] * len(self._metas)
+        for n, place in self._place.items():
+            leaf = self._in_place.get(place)
+            found[n] = place if leaf is None else count + 1 + leaf
+        self._chosen = itemgetter(*found, count, count)
 
     def instructions(self) -> list[Facts]:
         """What is known of each native instruction, in order."""
@@ -137,58 +143,60 @@ class CpuExecutable:
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
-        addresses = [value.address or value.locate() for value in leaves]
+        memories: list[Any] = [value.memory for value in leaves]
+        try:
+            addresses = [memory.address for memory in memories]
+        except AttributeError:  # there is none: `locate` says why
+            addresses = [0]
+        exposed = False
+        if not all(addresses):  # some are not known yet, or the user may have changed the contents
+            addresses = [value.locate() for value in leaves]
+            exposed = True in [memory.exposed for memory in memories]
         results = [*self._addresses((*addresses, 0))]
         del results[-2:]
-        blocks: list[Any] = [None] * len(results)
+        made: list[Any] = [None] * len(results)
         for place, nbytes, idle in self._fresh:  # `pool.allocate`, without the calls
             try:
                 address = idle.pop()
             except IndexError:
                 address = pool.create(nbytes)
-            blocks[place] = Block(address, nbytes, idle)
-            results[place] = address
+            made[place] = memory = _blank_memory()  # `Memory(None, …)`, without the call
+            memory.data = None
+            memory.block = Block(address, nbytes, idle)
+            memory.address = results[place] = address
+            memory.exposed = False
+            memory.part_of = None
         # The memory itself is held until the launch is over, not the values: they may move on.
-        held = [value.data if value.block is None else value.block for value in leaves]
-        self.native.launch(addresses, slots, results, (held, blocks))
+        self.native.launch(addresses, slots, results, (memories, made))
         statistics.counters.launches += 1
-        if True in [value.exposed for value in leaves]:
+        if exposed:
             EXECUTOR.synchronize()
-        return self._outcomes(leaves, blocks, results)
+        return self._outcomes(leaves, made)
 
     def interrupted(self, leaves: Sequence[Value]) -> list[Outcome] | None:
         """The outcomes of a run that was interrupted behind its launch; None before it."""
         kept: Any = EXECUTOR.latest(self.native.program, status.current().serial)
-        if kept is None:
-            return None
-        blocks = kept[1]
-        results = [0 if block is None else block.address for block in blocks]
-        return self._outcomes(leaves, blocks, results)
+        return None if kept is None else self._outcomes(leaves, kept[1])
 
-    def _outcomes(
-        self, leaves: Sequence[Value], blocks: Sequence[Any], results: Sequence[int]
-    ) -> list[Outcome]:
-        outcomes: list[Any] = [None] * len(self._metas)
-        for n, leaf in self._stay:
-            outcomes[n] = leaves[leaf]
-        for n, place in self._new:
-            outcomes[n] = (None, blocks[place], results[place])
+    def _outcomes(self, leaves: Sequence[Value], made: Sequence[Any]) -> list[Outcome]:
+        outcomes: list[Any] = [*self._chosen((*made, None, *leaves))]
+        del outcomes[-2:]
         for n, leaf in self._copied.items():
-            outcomes[n] = self._copy_back(leaves[leaf], blocks[self._place[n]], n)
+            outcomes[n] = self._copy_back(leaves[leaf], outcomes[n], n)
         if len(self._place) < len(outcomes):
             for n, (shape, dtype) in enumerate(self._metas):
                 if n not in self._place:
-                    outcomes[n] = (np.empty(shape, dtype.numpy), None, 0)
+                    outcomes[n] = Memory(np.empty(shape, dtype.numpy))
         return outcomes
 
-    def _copy_back(self, old: Value, block: Any, n: int) -> Outcome:
+    def _copy_back(self, old: Value, made: Memory, n: int) -> Outcome:
         """A result that could not be written over its leaf: the user's array gets a copy."""
         if not old.exposed:
-            return None, block, block.address
+            return made
         shape, dtype = self._metas[n]
         EXECUTOR.synchronize()
         if not status.current().held:
-            np.copyto(old.array(), block.numpy(dtype.numpy, shape))
+            np.copyto(old.array(), made.block.numpy(dtype.numpy, shape))
         return old
 
 

@@ -157,7 +157,7 @@ class NativeProgram:
     ) -> int:
         """Start the program; a ticket to wait for."""
         frame = EXECUTOR.frame(self.program)
-        frame.fill((*leaves, *results), arena.address(self.plan.arena_bytes))
+        frame.fill(leaves, arena.address(self.plan.arena_bytes), results)
         if self.plan.numbers:
             slots = (*slots, *self.plan.numbers)
         if slots:

@@ -22,6 +22,7 @@ from ...compiler.host import real_numbers
 from ...compiler.pipeline import Outcome
 from ...compiler.plan import LibraryStep, Ref
 from ...runtime.waiting import on_synchronize
+from ...storage import Memory
 from . import matmul
 from .compile import CompiledKernel, compile_kernel
 from .launch import capture, prepare
@@ -159,7 +160,7 @@ class CudaExecutable:
         outcomes: list[Outcome] = []
         for n, (shape, dtype) in enumerate(self._metas):
             if n not in self._place:
-                outcomes.append((np.empty(shape, dtype.numpy), None, 0))
+                outcomes.append(Memory(np.empty(shape, dtype.numpy)))
                 continue
             block = results[self._place[n]]
             leaf = self._replaces.get(n)
@@ -170,7 +171,7 @@ class CudaExecutable:
             elif leaf is not None and leaves[leaf].block is block:
                 outcomes.append(leaves[leaf])
             else:
-                outcomes.append((None, block, 0))
+                outcomes.append(Memory(block=block))
         return outcomes
 
     # --- launches --------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class DevicePool:
 
         An array that the user also holds may have changed since, so it is copied every time.
         """
-        if isinstance(value.block, DeviceBlock) and value.address == 0:
+        if isinstance(value.block, DeviceBlock) and value.memory.address == 0:
             return value.block
         found = None if value.exposed else self.copies.get(value)
         if found is None:
