@@ -35,6 +35,7 @@ from .loops import in_bodies, optimise_loops
 from .lower import Lowered, Lowering
 from .pairs import has_complex, split_complex
 from .plan import Plan, Planner, shape_at
+from .products import form_products
 from .prologue import attach
 from .recognise import recognise
 from .recording import Expansion, Recording
@@ -195,10 +196,9 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         made.units = join(fusion, made.units, made.lowered)
         slots = len(made.recording.slots)
         made.loops = lower_loops(made.units, backend, slots, made.decisions is not None)
-    fit = getattr(backend, "fit_window", None)
-    if fit is not None:
+    if hasattr(backend, "fit_window"):
         with made.step("window"):
-            made.units = form_windows(fusion, made.units, made.lowered, outputs, fit)
+            made.units = _windowed(fusion, made.units, made.lowered, outputs, backend)
     if getattr(backend, "PROLOGUES", False):
         with made.step("prologue"):
             checks = made.graph[len(made.recording.wanted) :]
@@ -324,6 +324,16 @@ def lower_units(
     return lowered
 
 
+def _windowed(
+    fusion: Fusion, units: Sequence[Unit], lowered: dict[int, Lowered], outputs: Sequence[Node],
+    backend: Any,
+) -> list[Unit]:  # fmt: skip
+    """The units with windows, and with kernels for products that no library takes."""
+    units = form_windows(fusion, units, lowered, outputs, backend.fit_window)
+    form_products(units, lowered, backend.multiplies, backend.fit_window)
+    return units
+
+
 def _lower(fusion: Fusion, unit: Unit, needed: set[int], alike: Alike) -> Lowered:
     made = Lowering(fusion, unit, needed).run()
     made.kernel = finish(made.kernel, name_of(unit))
@@ -348,6 +358,8 @@ def lower_loops(
         if many_sizes and any(each.host for each in inside):
             raise TypeError("what the reference interpreter runs has sizes of its own")
         lowered = lower_units(fusion, inside, contracted.outputs)
+        if hasattr(backend, "fit_window"):
+            inside = _windowed(fusion, inside, lowered, contracted.outputs, backend)
         fixed = shared_units(fusion, unit.loop, contracted.outputs)
         once = join(fusion, [u for u in inside if u.number in fixed], lowered)
         inside = once + join(fusion, [u for u in inside if u.number not in fixed], lowered)

@@ -21,6 +21,7 @@ from typing import Any
 from ..codegen import kernel as k
 from ..codegen.window import Multiply, Rows, Window
 from ..ir import dtypes
+from ..ir.dtypes import DType
 from ..ir.extent import Extent, clamped, divided, hint, smaller
 from ..ir.node import Node
 from .contract import MatmulCall
@@ -33,6 +34,7 @@ from .windowed import Copy, Space, by_rows, copy_of, multiply_of
 LEAST_BYTES = 1 << 16  # of an array that is worth a window
 LEAST_MATRIX = 1 << 13  # elements of one of its matrices
 DEEPEST = 256  # sums longer than this are too dear to be taken again in a backward pass
+FLOATS = (dtypes.float32, dtypes.float64)  # that products are made of
 SCRATCH = 1 << 21  # bytes that the windows of a block should take
 SMALL = 1 << 20  # elements of scratch memory that nobody minds
 BLOCKS = (64, 48, 32, 24, 16)  # rows of a block, the best first
@@ -62,7 +64,7 @@ def _is_large(call: MatmulCall) -> Node | None:
     """The result of a product that is larger than what it is made of."""
     node, depth = call.node, call.a.shape[-1]
     *_, m, n = call.c.shape
-    if node.dtype is not dtypes.float32 or node.ndim < 2 or call.epilogue:
+    if node.dtype not in FLOATS or node.ndim < 2 or call.epilogue:
         return None
     if hint(depth) > DEEPEST:
         return None
@@ -71,7 +73,7 @@ def _is_large(call: MatmulCall) -> Node | None:
     m, n, depth = hint(m), hint(n), hint(depth)
     if m * n < max(LEAST_MATRIX, (m + n) * depth):  # measured: stored, small ones are faster
         return None
-    return node if hint(node.size) * 4 >= LEAST_BYTES else None
+    return node if hint(node.size) * node.dtype.itemsize >= LEAST_BYTES else None
 
 
 def _form(finder: Finder, fit: Fit) -> list[Unit]:
@@ -348,6 +350,7 @@ class Assembly:
     arguments: list[Node | str] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)  # node id → argument
     inside: dict[int, int] = field(default_factory=dict)  # node id → window
+    dtypes: set[DType] = field(default_factory=set)  # of the products
 
     def window(self, fit: Fit) -> Lowered | None:
         """The window with its arguments; None if the group does not go together."""
@@ -369,6 +372,8 @@ class Assembly:
         row_bytes: tuple[int, ...], fit: Fit,
     ) -> Window | None:  # fmt: skip
         """The window of these steps: groups alike, those of all layers, have one."""
+        if len(self.dtypes) != 1:
+            return None
         cut = _cut([s for s in steps if isinstance(s, Multiply)])
         if cut is None:
             return None
@@ -379,22 +384,22 @@ class Assembly:
         slot_bytes = tuple([nbytes * block for nbytes in row_bytes])
         split = False
         if item == 0:
-            item, split = _item_rows(self.space.rows // period, period, block, ITEMS)
+            item, split = item_rows(self.space.rows // period, period, block, ITEMS)
         elif hint(self.space.rows // item) < PIECES:
-            item, split = _item_rows(self.space.rows // period, period, block, PIECES)
+            item, split = item_rows(self.space.rows // period, period, block, PIECES)
         visible = visible_columns(steps, period)
         if visible is not None:
             steps = tuple([limited(step, self.space.columns) for step in steps])
         made = Window(
             "", (), (), tuple(self.buffers), steps=steps, total=self.space.rows,
             columns=self.space.columns, period=period, block=block, item=item, split=split,
-            slots=slots, slot_bytes=slot_bytes, visible=visible,
+            slots=slots, slot_bytes=slot_bytes, visible=visible, dtype=next(iter(self.dtypes)),
         )  # fmt: skip
         made = fit(made)
         scratch, whole = made.buffers[-1].elements, self.space.rows * self.space.columns
         if hint(scratch) > max(SMALL, hint(whole) // 2):
             return None
-        return replace(made, name=f"window_{_digest(made)}")
+        return named(made, "window")
 
     def _is_worthwhile(self, steps: Sequence[Multiply | Rows], period: int) -> bool:
         """Whether it is not just one layer after another."""
@@ -422,6 +427,7 @@ class Assembly:
         if isinstance(unit.library, MatmulCall):
             found = multiply_of(unit.library, windows, self.space)
             assert found is not None
+            self.dtypes.add(unit.library.node.dtype)
             moving = self.finder.copy(unit.library.node)
             moved = None if moving is None else found.moved(moving[1], self.space)
             if moving is not None and moved is not None:
@@ -494,7 +500,7 @@ def _block_rows(row_bytes: int, period: int) -> int:
     return rows if isinstance(period, Extent) else min(rows, period)
 
 
-def _item_rows(periods: int, period: int, block: int, items: int) -> tuple[int, bool]:
+def item_rows(periods: int, period: int, block: int, items: int) -> tuple[int, bool]:
     """Rows of an item, and whether it is split off a period: a part of a long one where there are
     few periods, or a whole one."""
     blocks = (period + block - 1) // block
@@ -524,7 +530,8 @@ def _key(step: Multiply | Rows) -> Any:
     return (step.kernel.name, step.arguments) if isinstance(step, Rows) else step
 
 
-def _digest(window: Window) -> str:
-    """A digest of all that decides the window's code."""
+def named(window: Window, word: str) -> Window:
+    """The window with a name that all that decides its code is part of."""
     text = repr(([_key(step) for step in window.steps], repr(replace(window, steps=()))))
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    digest = blake2b(text.encode(), digest_size=8).hexdigest()
+    return replace(window, name=f"{word}_{digest}")

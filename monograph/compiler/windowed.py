@@ -227,8 +227,8 @@ def multiply_of(call: MatmulCall, windows: Mapping[int, Node], space: Space) -> 
         return None
     *batch, m, n = call.c.shape
     depth = call.a.shape[-1]
-    a, b = _matrix(call.a, batch, m, depth), _matrix(call.b, batch, depth, n)
-    c = _matrix(call.c, batch, m, n)
+    a, b = matrix_of(call.a, batch, m, depth), matrix_of(call.b, batch, depth, n)
+    c = matrix_of(call.c, batch, m, n)
     sizes = (m, n, depth)
     for turned in (False, True):  # cᵀ = bᵀ · aᵀ
         if turned:
@@ -241,8 +241,11 @@ def multiply_of(call: MatmulCall, windows: Mapping[int, Node], space: Space) -> 
     return None
 
 
-def _matrix(o: Operand, batch: list[int], rows: int, columns: int) -> Matrix:
-    """The operand; an axis of one element steps by nothing, or by 1 where that is asked for."""
+def matrix_of(o: Operand, batch: list[int], rows: int, columns: int) -> Matrix:
+    """The operand as a matrix for each point of the batch axes.
+
+    An axis of one element steps by nothing, or by 1 where that is asked for.
+    """
     steps = [
         0 if size == 1 else stride
         for size, stride, extent in zip(o.shape, o.strides, batch, strict=False)

@@ -479,3 +479,43 @@ def test_layers_alike_are_looked_at_once(monkeypatch):
 
     few, many = counted(3), counted(6)
     assert few == many
+
+
+# --- without a library, in float64, in loops ----------------------------------------------------
+
+
+def _trained(*shape: int, dtype: Any = None) -> list[Any]:
+    q, k, v = [x.detach().to(dtype or mg.float32).requires_grad_() for x in tensors(*shape)]
+    made = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    made.square().sum().backward()
+    return [made, q.grad, k.grad, v.grad]
+
+
+def test_without_the_library():
+    with mg.config.override(onednn=False):
+        report = agree(lambda: _trained(2, 3, 130, 20))
+    assert_never_stored(report, (2, 3, 130, 130, 20), scratch=1 << 22)
+
+
+def test_float64():
+    report = agree(lambda: _trained(2, 3, 130, 20, dtype=mg.float64), rtol=1e-10, atol=1e-10)
+    assert_never_stored(report, (2, 3, 130, 130, 40), scratch=1 << 23)
+
+
+def test_attention_within_a_loop():
+    """Each turn attends once more; a backward pass of the loop attends again."""
+
+    def run() -> list[Any]:
+        x, weight = mg.tensor(draw(2, 2, 128, 16)), mg.tensor(draw(16, 16) / 4, requires_grad=True)
+
+        def turn(carry: Any, _: Any) -> Any:
+            q = carry @ weight
+            made = F.scaled_dot_product_attention(q, carry, carry, is_causal=True)
+            return made, made.mean()
+
+        last, means = mg.scan(turn, x, None, length=3)
+        loss = last.square().sum() + means.sum()
+        return [last, means, *mg.autograd.grad(loss, [weight])]
+
+    report = agree(run, rtol=1e-3, atol=1e-3)
+    assert windows(report) and {w.times for w in windows(report)} == {3}

@@ -25,7 +25,7 @@ from ...compiler.pipeline import Compilation, Outcome, notes_at
 from ...compiler.plan import HostStep, KernelStep, Plan, each_kernel, flat, shape_at
 from ...config import config
 from ...ir import dtypes
-from ...ir.extent import Extent, Values
+from ...ir.extent import Extent, Values, hint
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
@@ -46,12 +46,27 @@ MANY_SIZES = True  # `build` makes programs for many sizes too
 DIGEST_LENGTH = 40  # of the names on disk
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
+WORK = 1 << 20  # operations of products that are worth a second thread
+
 supports = real_numbers  # element types for which there are kernels; others run on the host
 
 
 def accepts(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
-    """Whether oneDNN has good code for this call."""
+    """Whether there is good code for this call: oneDNN's, or a product of our own."""
+    if multiplies(kind, operands, options):
+        return True
     return library.prepare(kind, operands, options) is not None
+
+
+def multiplies(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
+    """Whether this is a matrix product of our own: of float64, or where there is no oneDNN."""
+    if kind != "matmul" or options:
+        return False
+    found = {operand.dtype for operand in operands.values()}
+    if found != {"float64"} and (found != {"float32"} or library.available()):
+        return False
+    src, weights, dst = (operands[name].strides for name in ("src", "weights", "dst"))
+    return (dst[-1] == 1 and 1 in weights[-2:]) or (dst[-2] == 1 and 1 in src[-2:])
 
 
 def workspace(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> dict[str, int]:
@@ -73,7 +88,7 @@ def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
 
 def fit_window(window: Window) -> Window:
     """A window for this machine: as many workers as threads, and scratch memory for each."""
-    workers = config.threads
+    workers = config.threads if hint(window.flops) >= WORK else 1
     if not isinstance(window.items, Extent):
         workers = max(1, min(window.items, workers))
     window = replace(window, workers=workers, schedule=Schedule(parallel=workers > 1))
