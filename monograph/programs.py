@@ -28,6 +28,7 @@ from .compiler.sizes import structure_of
 from .config import config
 
 SHARED = 512  # sizes that programs for many sizes stay set up for
+KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 LENGTHS = 4  # numbers of the same operators that are compiled; after that, others are interpreted
 WORTH = 8  # times that such a recording comes before it is compiled, which takes as long as so many
@@ -91,26 +92,29 @@ class Programs:
             return self._compile(key, recording, backend, None, lookup)
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
-        if executable is not None:
-            return self._share(key, executable)
         digest = _digest(recording, backend)
+        if executable is not None:
+            return self._share(key, executable, digest)
         executable = _restore(digest, backend)
         if executable is not None:
             if member is not None:
                 member.note()
+                if getattr(executable, "shared", False):  # it was set up for these sizes
+                    executable.family = member.family  # type: ignore[attr-defined]
+                    return self._share(key, executable, None)
             self._by_key.setdefault(key, []).append(executable)
             return executable
         if member is not None and (member.family.samples or not _is_small(recording)):
             executable = member.recall(backends.load(backend))  # a small one is interpreted first
             if executable is not None:
-                return self._share(key, executable)
+                return self._share(key, executable, digest)
         lookup = self._lookup(key, recording, digest, member)
         if member is not None:
             patience = 2 if _is_small(recording) else 1
             executable = member.make(backends.load(backend), patience)
             if executable is not None:
                 statistics.note_miss(f"{lookup}; made for many sizes")
-                return self._share(key, executable)
+                return self._share(key, executable, digest)
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met.add(key)
             statistics.counters.interpreted += 1
@@ -191,8 +195,17 @@ class Programs:
         family = self._families.setdefault((structure.key, *key[1:]), Family())
         return Member(family, structure, recording)
 
-    def _share(self, key: Any, executable: Executable) -> Executable:
-        """Keep a program that was set up for these sizes, and let go of the oldest of many."""
+    def _share(self, key: Any, executable: Executable, digest: str | None) -> Executable:
+        """Keep a program that was set up for these sizes, and let go of the oldest of many.
+
+        The first of a family are kept on disk as well: the next process runs no pass for them.
+        """
+        image, family = getattr(executable, "image", None), getattr(executable, "family", None)
+        if digest is not None and image is not None and family is not None:
+            executable.image = None  # type: ignore[attr-defined]
+            if family.kept < KEPT:
+                family.kept += 1
+                shelf.store(digest, image)
         self._by_key.setdefault(key, []).append(executable)
         self._shared.append(key)
         if len(self._shared) > SHARED:

@@ -56,6 +56,7 @@ class Family:
     recalled: bool = False  # whether the disk was looked at
     latest: Any = None  # the executable that ran last
     runs: int = 0  # of the latest, one after another
+    kept: int = 0  # how many of its sizes this process has put on disk
 
     def is_steady(self, executable: Executable) -> bool:
         """Count a run. Whether the sizes stay as they are: then constants are worth compiling."""

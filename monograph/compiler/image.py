@@ -1,7 +1,9 @@
 """A finished program as plain data: the plan, what comes out, and the kernels' object code.
 
 An executable is made from an image alone, whether the program was just compiled or was found on
-disk. As bytes an image is a length, that many bytes of JSON, and the object code behind it.
+disk. As bytes an image is a length, that many bytes of JSON, and the object code behind it. A
+program for many sizes is kept as one image for each size that it was set up for: they have the same
+code, which lies on disk once, and name it.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class Image:
     code: tuple[bytes, ...]  # one or more object files, together all kernels
     checks: tuple[Note, ...] = ()
     facts: tuple[Facts, ...] = ()  # of each step
+    objects: tuple[str, ...] = ()  # in place of `code`: names on disk of what sizes share
 
     def to_bytes(self) -> bytes:
         """The image in the form that is kept on disk."""
@@ -39,6 +42,7 @@ class Image:
             "plan": self.plan,
             "checks": self.checks,
             "facts": self.facts,
+            "objects": self.objects,
             "code": [len(part) for part in self.code],
         }
         text = json.dumps(header, default=vars, separators=(",", ":")).encode()
@@ -61,6 +65,7 @@ def from_bytes(stored: bytes) -> Image:
         tuple(code),
         tuple([Note(**note) for note in header["checks"]]),
         tuple([_facts(each) for each in header["facts"]]),
+        _frozen(header["objects"]),
     )
 
 

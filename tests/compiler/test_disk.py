@@ -175,13 +175,37 @@ def test_sizes_that_vary_compile_nothing_in_the_next_process(tmp_path):
     compiled, found, _ = run(tmp_path, sizes(40, 64, 7))[0]
     assert (compiled, found) == (2, 0)
     again = run(tmp_path, sizes(40, 64, 7))[0]
-    assert again[:2] == [0, 2]
+    assert again[:2] == [0, 3]
     others = run(tmp_path, sizes(33, 100, 12, 7))[0]
     assert others[:2] == [0, 1]
     plain = run(tmp_path / "other", sizes(33, 100, 12, 7), disk_cache=0)[0]
     for (loss, gradient), (wanted, exact) in zip(others[2], plain[2], strict=True):
         assert loss == pytest.approx(wanted, rel=1e-5)
         np.testing.assert_allclose(gradient, exact, rtol=1e-4, atol=1e-6)
+
+
+def test_sizes_that_were_met_run_no_pass_in_the_next_process(tmp_path):
+    """Their plans are on disk. New sizes run the passes, and compile nothing."""
+    wanted = run(tmp_path, sizes(40, 64, 7, 90))[0]
+    refuse = """
+from monograph.compiler import family, pipeline
+def refuse(*_):
+    raise AssertionError("a pass ran")
+family.compile_template = pipeline.compile_for = refuse
+"""
+    known = run(tmp_path, refuse + sizes(90, 7, 64, 40))[0]
+    assert known[:2] == [0, 4] and known[2] == wanted[2][::-1]
+    mixed = run(tmp_path, sizes(90, 33, 7, 50))[0]
+    assert mixed[:2] == [0, 2]  # the size that comes first, and the program for all others
+
+
+def test_code_that_sizes_share_may_be_gone(tmp_path):
+    first = run(tmp_path, sizes(40, 64, 7))[0]
+    for path in programs(tmp_path):
+        if read_checked(path)[1:4] == b"ELF":
+            path.unlink()
+    again = run(tmp_path, sizes(40, 64, 7))[0]
+    assert again[:2] == [1, 1] and again[2] == first[2]
 
 
 def test_sizes_that_a_kept_program_does_not_fit(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from threading import Lock
@@ -117,6 +117,8 @@ class CpuExecutable:
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
         self.family: Any = None
+        self.shared = bool(image.objects)  # with programs for other sizes
+        self.image: Image | None = None  # of a program for many sizes at these, to be kept
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
         nonempty = [n for n, (shape, _) in enumerate(self._metas) if 0 not in shape]
@@ -219,10 +221,10 @@ def build(made: Compilation) -> Any:
     """Compile the kernels and make the native program; for many sizes, `bind` makes it."""
     kernels = {name: low.kernel for name, low in made.kernels.items()}
     if made.decisions is not None:
-        code, sizes, fresh = compile_kernels(kernels, keep=config.disk_cache)
-        made.compiled = fresh > 0
-        return Instances(made, code, sizes).bind
-    code, _, _ = compile_kernels(kernels)
+        objects = compile_kernels(kernels, keep=config.disk_cache)
+        made.compiled = objects.fresh > 0
+        return Instances(made, objects).bind
+    code = compile_kernels(kernels).code
     assert made.plan is not None
     results = tuple([(node.shape, node.dtype.name) for node in made.results])
     recording = made.recording
@@ -250,7 +252,7 @@ def _with_status(plan: Plan) -> Plan:
 def restore(image: Image) -> CpuExecutable:
     """The program of an image, whether it was just compiled or kept on disk."""
     prepare_runtime()
-    module = native.load_object(*image.code)
+    module = _shared_code(image.objects) if image.objects else native.load_object(*image.code)
     steps = flat(image.plan.steps)
     addresses = {s.name: module.address(s.name) for s in steps if isinstance(s, KernelStep)}
     program = NativeProgram(image.plan, addresses, module)
@@ -259,18 +261,30 @@ def restore(image: Image) -> CpuExecutable:
     return CpuExecutable(image, program)
 
 
+_shared_modules: dict[tuple[str, ...], native.Module] = {}  # by what they were loaded from
+
+
+def _shared_code(names: tuple[str, ...]) -> native.Module:
+    """The code that programs for several sizes share; KeyError if it is not on disk any more."""
+    if names not in _shared_modules:
+        code = [shelf.fetch(name) for name in names]
+        if None in code:
+            raise KeyError("code that a program shares with others")
+        _shared_modules[names] = native.load_object(*[each for each in code if each is not None])
+    return _shared_modules[names]
+
+
 class Instances:
     """A program for many sizes: code that is loaded once, and a plan to be addressed for each."""
 
-    def __init__(
-        self, made: Compilation, code: tuple[bytes, ...], sizes: dict[str, tuple[Extent, ...]]
-    ) -> None:
+    def __init__(self, made: Compilation, objects: Objects) -> None:
         prepare_runtime()
         self._made = made
         self._lock = Lock()  # the planner serves one size at a time
-        self._sizes = sizes
+        self._sizes = objects.sizes
+        self._names = objects.names
         self._bounds = config.bounds_checks
-        self._module = native.load_object(*code)
+        self._module = native.load_object(*objects.code)
         self._addresses = {name: self._module.address(name) for name in made.kernels}
 
     def bind(self, values: Values) -> CpuExecutable:
@@ -291,20 +305,29 @@ class Instances:
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
         planner = made.planner
-        return CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
+        executable = CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
+        if self._names:
+            facts = tuple(facts_of(plan, planner, values))
+            executable.image = replace(image, facts=facts, objects=self._names)
+        return executable
 
     def _sized(self, step: KernelStep, values: Values) -> KernelStep:
         sizes = self._sizes.get(step.name, ())
         return replace(step, sizes=tuple([size.at(values) for size in sizes]))
 
 
-def compile_kernels(
-    kernels: Mapping[str, Kernel], keep: bool = False
-) -> tuple[tuple[bytes, ...], dict[str, tuple[Extent, ...]], int]:
-    """Object code of all kernels, several in one object; which sizes each is to be given.
+@dataclass(frozen=True)
+class Objects:
+    """The code of kernels, several in one object, and which sizes each kernel is to be given."""
 
-    And how many objects were compiled: with `keep`, those on disk are not compiled again.
-    """
+    code: tuple[bytes, ...]
+    names: tuple[str, ...]  # on disk, where they are kept
+    sizes: dict[str, tuple[Extent, ...]]
+    fresh: int  # how many were compiled
+
+
+def compile_kernels(kernels: Mapping[str, Kernel], keep: bool = False) -> Objects:
+    """Object code of all kernels; with `keep`, what is on disk is not compiled again."""
     machine = _machine()
     sizes: dict[str, tuple[Extent, ...]] = {}
     helpers = config.threads - 1 if len(kernels) >= KERNELS_WORTH_HELP else 0
@@ -333,7 +356,7 @@ def compile_kernels(
     for name, each, old in zip(names, code, found, strict=True):
         if keep and old is None:
             shelf.keep(name, each)
-    return code, sizes, len(fresh)
+    return Objects(code, tuple(names) if keep else (), sizes, len(fresh))
 
 
 def parallel_regions(kernel: Kernel) -> int:
