@@ -145,6 +145,8 @@ def group_norm(
     0.0
     """
     samples, groups, inner = _group_axes(x, num_groups)
+    if samples * inner == 1:
+        raise ValueError(f"group norm needs more than one value per group, got {list(x.shape)}")
     rows = build.reshape(x, (samples, groups, inner))
     y = build.reshape(layer_norm(rows, (inner,), None, None, eps), x.shape)
     return build.cast(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype)

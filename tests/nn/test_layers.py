@@ -386,3 +386,14 @@ def test_no_gradient_passes_through_running_statistics():
     z = mg.tensor(normal(4, 2).astype(np.float32), requires_grad=True)
     (layer(z).sum() + x.sum()).backward()  # in one recording with the batch's statistics
     assert x.grad.detach().numpy().tolist() == np.ones((4, 2)).tolist()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 3, 1), (2, 3, 1), (1, 3, 2)])
+def test_a_group_of_one_value_is_refused(shape):
+    found = []
+    for library in (mg, torch):
+        try:
+            found.append(list(library.nn.functional.group_norm(library.ones(*shape), 3).shape))
+        except ValueError:
+            found.append("refused")
+    assert found[0] == found[1]
