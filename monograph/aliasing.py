@@ -99,6 +99,10 @@ def settled(given: Tensor, value: Value) -> Value:
         recorder = current.recorder
         recorder.urgent = recorder.urgent or "memory shared with NumPy"
         return value
+    view = given._view
+    if view is not None and geometry_of(whole.meta, None, view.chain()) is None:
+        copied = sharing.snapshot(record.read(given._storage), whole)  # no strides show the view
+        return _apply_chain(copied, view.chain())
     return sharing.snapshot(given._array(), value)
 
 

@@ -164,6 +164,16 @@ def test_an_array_that_shares_no_memory_cannot_be_written():
         array[0] = 1.0
 
 
+def test_views_that_no_strides_show_of_memory_that_numpy_holds():
+    y = mg.arange(6.0).reshape(2, 3).t() * 2
+    line = y.t().view(-1)
+    array = y.numpy()
+    before = line * 2
+    array[0, 0] = 50.0
+    assert before.tolist() == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0]
+    assert (line * 2).tolist()[0] == 100.0 and line.detach().tolist()[:2] == [50.0, 2.0]
+
+
 def test_a_layout_costs_no_second_signature_when_contiguous():
     x = mg.ones(2, 3)
     assert (x * 2)._storage.value.meta is x._storage.value.meta
