@@ -118,7 +118,14 @@ def _one(v: Any, output: Any, name: str) -> Any:
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(the output, vᵀ · its derivatives by the inputs)."""
+    """(the output, vᵀ · its derivatives by the inputs).
+
+    >>> import monograph as mg
+    >>> f = lambda x: x * x
+    >>> value, pulled = mg.autograd.functional.vjp(f, mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> pulled.tolist()
+    [2.0, 4.0]
+    """
     _check_strict(func, inputs, strict)
     output, pull = transforms.vjp(func, *_listed(inputs))
     parts = pull(_one(v, output, "vjp"))
@@ -128,7 +135,14 @@ def vjp(
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(the output, its derivatives by the inputs · v)."""
+    """(the output, its derivatives by the inputs · v).
+
+    >>> import monograph as mg
+    >>> f = lambda x: x * x
+    >>> value, moved = mg.autograd.functional.jvp(f, mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> moved.tolist()
+    [2.0, 4.0]
+    """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
     tangents = _listed(_one(v, primals[0] if len(primals) == 1 else None, "jvp"))
@@ -138,7 +152,14 @@ def jvp(
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(the output, vᵀ · its second derivatives): reverse over reverse."""
+    """(the output, vᵀ · its second derivatives): reverse over reverse.
+
+    >>> import monograph as mg
+    >>> f = lambda x: (x ** 3).sum()
+    >>> value, product = mg.autograd.functional.vhp(f, mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> product.tolist()
+    [6.0, 12.0]
+    """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
     argnums = tuple(range(len(primals)))
@@ -155,7 +176,14 @@ def vhp(
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(the output, its second derivatives · v): forward over reverse."""
+    """(the output, its second derivatives · v): forward over reverse.
+
+    >>> import monograph as mg
+    >>> f = lambda x: (x ** 3).sum()
+    >>> value, product = mg.autograd.functional.hvp(f, mg.tensor([1.0, 2.0]), mg.ones(2))
+    >>> product.tolist()
+    [6.0, 12.0]
+    """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
     argnums = tuple(range(len(primals)))

@@ -204,6 +204,7 @@ def _accumulator(leaf: Any) -> Node | None:
 
 
 _ON_SAVED = ("disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks")
+__all__ = ["Node", *_ON_SAVED]
 
 
 def __getattr__(name: str) -> Any:

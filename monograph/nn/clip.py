@@ -60,7 +60,12 @@ def get_total_norm(
     tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The norm of all tensors together, as if they were one vector."""
+    """The norm of all tensors together, as if they were one vector.
+
+    >>> import monograph as mg
+    >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([4.0])]).item()
+    5.0
+    """
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not listed:
         return known(np.zeros((), np.float32))
@@ -106,7 +111,15 @@ def clip_grad_norm_(
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Limit every element of the gradients to ±clip_value, in place."""
+    """Limit every element of the gradients to ±clip_value, in place.
+
+    >>> import monograph as mg
+    >>> p = mg.nn.Parameter([1.0])
+    >>> (p * 5).sum().backward()
+    >>> mg.nn.utils.clip_grad_value_([p], 2.0)
+    >>> p.grad.tolist()
+    [2.0]
+    """
     gradients = _gradients(parameters)
     if not gradients:
         return

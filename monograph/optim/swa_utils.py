@@ -113,7 +113,14 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of all batch norms anew, in one pass over the data."""
+    """Compute the running statistics of all batch norms anew, in one pass over the data.
+
+    >>> import monograph as mg
+    >>> model = mg.nn.Sequential(mg.nn.BatchNorm1d(2))
+    >>> mg.optim.swa_utils.update_bn([mg.full((4, 2), 3.0)], model)
+    >>> model[0].running_mean.tolist()
+    [3.0, 3.0]
+    """
     from ..nn.batch_norm import _BatchNorm
 
     momenta = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}

@@ -26,7 +26,12 @@ __all__ = [
 
 
 def box_area(boxes: Tensor) -> Tensor:
-    """The area of each box."""
+    """The area of each box.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.box_area(mg.tensor([[0.0, 0.0, 2.0, 3.0]])).tolist()
+    [6.0]
+    """
     return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
 
 
@@ -44,7 +49,13 @@ def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """The same, less what the smallest box around both has more than they cover."""
+    """The same, less what the smallest box around both has more than they cover.
+
+    >>> import monograph as mg
+    >>> one, other = mg.tensor([[0.0, 0.0, 1.0, 1.0]]), mg.tensor([[1.0, 0.0, 2.0, 1.0]])
+    >>> mg.vision.ops.generalized_box_iou(one, other).tolist()
+    [[0.0]]
+    """
     low = mg.maximum(boxes1[:, None, :2], boxes2[:, :2])
     high = mg.minimum(boxes1[:, None, 2:], boxes2[:, 2:])
     sides = (high - low).clamp(min=0)
@@ -58,7 +69,12 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes in another format: "xyxy", "xywh" or "cxcywh"."""
+    """Boxes in another format: "xyxy", "xywh" or "cxcywh".
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.box_convert(mg.tensor([[0.0, 0.0, 2.0, 4.0]]), "xyxy", "cxcywh").tolist()
+    [[1.0, 2.0, 2.0, 4.0]]
+    """
     for name in (in_fmt, out_fmt):
         if name not in ("xyxy", "xywh", "cxcywh"):
             raise ValueError(f"Unsupported Bounding Box Conversions for given format {name}")
@@ -75,14 +91,25 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
 
 
 def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
-    """Boxes cut at the border of an image (height, width)."""
+    """Boxes cut at the border of an image (height, width).
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.clip_boxes_to_image(mg.tensor([[-1.0, 2.0, 9.0, 9.0]]), (5, 8)).tolist()
+    [[0.0, 2.0, 8.0, 5.0]]
+    """
     height, width = size
     x, y = boxes[..., 0::2].clamp(0, width), boxes[..., 1::2].clamp(0, height)
     return mg.stack((x, y), boxes.ndim).reshape(boxes.shape)
 
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
-    """The numbers of the boxes whose sides are long enough."""
+    """The numbers of the boxes whose sides are long enough.
+
+    >>> import monograph as mg
+    >>> boxes = mg.tensor([[0.0, 0.0, 2.0, 3.0], [0.0, 0.0, 0.5, 3.0]])
+    >>> mg.vision.ops.remove_small_boxes(boxes, 1.0).tolist()
+    [0]
+    """
     sides = boxes[:, 2:] - boxes[:, :2]
     return mg.where((sides >= min_size).all(-1))[0]
 
@@ -111,7 +138,13 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """The same for each class by itself: boxes of different classes are moved apart."""
+    """The same for each class by itself: boxes of different classes are moved apart.
+
+    >>> import monograph as mg
+    >>> boxes = mg.tensor([[0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 2.0]])
+    >>> mg.vision.ops.batched_nms(boxes, mg.tensor([0.5, 0.9]), mg.tensor([0, 1]), 0.5).tolist()
+    [1, 0]
+    """
     if boxes.numel() == 0:
         return mg.zeros(0, dtype=mg.int64)
     offset = idxs.to(boxes.dtype) * (boxes.max() + 1)
@@ -121,7 +154,13 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 def sigmoid_focal_loss(
     inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
 ) -> Tensor:
-    """The loss of RetinaNet, in which easy examples count less."""
+    """The loss of RetinaNet, in which easy examples count less.
+
+    >>> import monograph as mg
+    >>> loss = mg.vision.ops.sigmoid_focal_loss(mg.zeros(1), mg.ones(1))
+    >>> round(loss.item(), 4)
+    0.0433
+    """
     p = inputs.sigmoid()
     each = F.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
     right = p * targets + (1 - p) * (1 - targets)
@@ -139,6 +178,11 @@ def roi_align(
 
     Boxes are one tensor with the number of the image first, or a list with a tensor per image.
     `sampling_ratio` must be given: the number of samples is part of the program.
+
+    >>> import monograph as mg
+    >>> boxes = [mg.tensor([[0.0, 0.0, 4.0, 4.0]])]
+    >>> mg.vision.ops.roi_align(mg.zeros(1, 3, 8, 8), boxes, 2, sampling_ratio=2).shape
+    Size([1, 3, 2, 2])
     """
     if sampling_ratio <= 0:
         raise NotImplementedError("roi_align needs a sampling_ratio above 0")
@@ -191,7 +235,12 @@ def _bilinear(x: Tensor, image: Tensor, ys: Tensor, xs: Tensor) -> Tensor:
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """A convolution, a normalisation and an activation, of which the last two may be absent."""
+    """A convolution, a normalisation and an activation, of which the last two may be absent.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.Conv2dNormActivation(3, 8, stride=2)(mg.zeros(1, 3, 8, 8)).shape
+    Size([1, 8, 4, 4])
+    """
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any = 3, stride: Any = 1,
@@ -216,7 +265,12 @@ class Conv2dNormActivation(nn.Sequential):
 
 
 class SqueezeExcitation(nn.Module):
-    """Channels weighted by what their means say."""
+    """Channels weighted by what their means say.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.SqueezeExcitation(8, 2)(mg.zeros(1, 8, 4, 4)).shape
+    Size([1, 8, 4, 4])
+    """
 
     def __init__(
         self, input_channels: int, squeeze_channels: int,
@@ -235,7 +289,12 @@ class SqueezeExcitation(nn.Module):
 
 
 class Permute(nn.Module):
-    """Axes in another order."""
+    """Axes in another order.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.Permute([0, 2, 3, 1])(mg.zeros(1, 3, 4, 5)).shape
+    Size([1, 4, 5, 3])
+    """
 
     def __init__(self, dims: Sequence[int]) -> None:
         super().__init__()
@@ -247,7 +306,12 @@ class Permute(nn.Module):
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:  # noqa: A002
-    """The input, or nothing, at a probability: for the whole batch or row by row."""
+    """The input, or nothing, at a probability: for the whole batch or row by row.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.stochastic_depth(mg.ones(2, 3), 0.5, "row", training=False).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
     if not training or p == 0.0:
         return input
     rows = input.shape[0] if mode == "row" else 1
@@ -256,7 +320,12 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
 
 
 class StochasticDepth(nn.Module):
-    """`stochastic_depth` as a layer."""
+    """`stochastic_depth` as a layer.
+
+    >>> import monograph as mg
+    >>> mg.vision.ops.StochasticDepth(0.5, "row").eval()(mg.ones(2)).tolist()
+    [1.0, 1.0]
+    """
 
     def __init__(self, p: float, mode: str) -> None:
         super().__init__()

@@ -86,7 +86,13 @@ def draw_bounding_boxes(
     image: Tensor, boxes: Tensor, labels: Sequence[str] | None = None, colors: Any = None,
     width: int = 1, **_: Any,
 ) -> Tensor:  # fmt: skip
-    """An image of bytes with frames drawn into it; labels are not written."""
+    """An image of bytes with frames drawn into it; labels are not written.
+
+    >>> import monograph as mg
+    >>> image = mg.zeros(3, 8, 8, dtype=mg.uint8)
+    >>> mg.vision.utils.draw_bounding_boxes(image, mg.tensor([[1, 1, 6, 6]])).shape
+    Size([3, 8, 8])
+    """
     array = image._array().copy()
     for box in boxes._array().astype(int):
         left, top, right, bottom = (int(v) for v in box)

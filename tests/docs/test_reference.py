@@ -1,20 +1,21 @@
 """`make docs`: the reference has every public name, under the name that users write."""
 
-import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-reference = importlib.import_module("make_reference")
+TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
+    """In a process of its own: `monograph.torch`, once loaded, adds to tensors."""
     folder = tmp_path_factory.mktemp("docs") / "reference"
-    reference.write_reference(folder)
+    text = f"import make_reference as r; r.write_reference(r.Path({str(folder)!r}))"
+    subprocess.run([sys.executable, "-c", text], cwd=TOOLS, check=True)
     return {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
 
@@ -35,5 +36,6 @@ def test_every_name_is_described(pages):
 
 
 def test_the_same_text_comes_out_of_every_run(pages):
-    assert not [page for page, text in pages.items() if re.search(r"0x[0-9a-f]{6}", text)]
-    assert all(f"({name}.md)" in pages["README"] for name in reference.NAMESPACES)
+    changing = re.compile(r"0x[0-9a-f]{6}|environ\(")  # addresses; what a shell has set
+    assert not [page for page, text in pages.items() if changing.search(text)]
+    assert all(f"({name}.md)" in pages["README"] for name in pages if name != "README")

@@ -113,3 +113,11 @@ def test_conversions_keep_the_range():
     assert F.convert_image_dtype(x, mg.float32).max().item() <= 1.0
     back = F.convert_image_dtype(F.convert_image_dtype(x, mg.float32), mg.uint8)
     assert np.abs(back.numpy().astype(int) - x.numpy()).max() <= 1
+
+
+def test_one_angle_of_shear_in_a_list_is_for_both_axes():
+    image = mg.arange(16.0).view(1, 4, 4)
+    both = F.affine(image, 0.0, [0, 0], 1.0, [20.0, 20.0])
+    assert F.affine(image, 0.0, [0, 0], 1.0, [20.0]).tolist() == both.tolist()
+    with pytest.raises(ValueError, match="shear"):
+        F.affine(image, 0.0, [0, 0], 1.0, [1.0, 2.0, 3.0])

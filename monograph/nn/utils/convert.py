@@ -23,7 +23,14 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give the parameters the elements of a vector, in order."""
+    """Give the parameters the elements of a vector, in order.
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.Linear(2, 1)
+    >>> mg.nn.utils.vector_to_parameters(mg.arange(3.0), layer.parameters())
+    >>> layer.weight.tolist(), layer.bias.tolist()
+    ([[0.0, 1.0]], [2.0])
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected Tensor, but got: {type(vec).__name__}")
     start = 0
@@ -52,7 +59,14 @@ def fuse_conv_bn_weights(
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of the convolution that does what it and the batch norm do in evaluation."""
+    """A copy of the convolution that does what it and the batch norm do in evaluation.
+
+    >>> import monograph as mg
+    >>> conv, norm = mg.nn.Conv2d(3, 8, 3).eval(), mg.nn.BatchNorm2d(8).eval()
+    >>> x = mg.rand(1, 3, 6, 6)
+    >>> mg.allclose(mg.nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)), atol=1e-5)
+    True
+    """
     if conv.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
@@ -67,5 +81,12 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of the linear layer that does what it and the batch norm do in evaluation."""
+    """A copy of the linear layer that does what it and the batch norm do in evaluation.
+
+    >>> import monograph as mg
+    >>> linear, norm = mg.nn.Linear(3, 8).eval(), mg.nn.BatchNorm1d(8).eval()
+    >>> x = mg.rand(2, 3)
+    >>> mg.allclose(mg.nn.utils.fuse_linear_bn_eval(linear, norm)(x), norm(linear(x)), atol=1e-5)
+    True
+    """
     return fuse_conv_bn_eval(linear, bn)

@@ -210,7 +210,12 @@ def register_parametrization(
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
-    """Whether the module, or one of its tensors, is parametrized."""
+    """Whether the module, or one of its tensors, is parametrized.
+
+    >>> import monograph as mg
+    >>> mg.nn.utils.parametrize.is_parametrized(mg.nn.Linear(2, 2))
+    False
+    """
     held = module._modules.get("parametrizations")
     if not isinstance(held, ModuleDict):
         return False
@@ -218,7 +223,14 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
-    """Make the tensor a plain one again: with its present value, or with its original."""
+    """Make the tensor a plain one again: with its present value, or with its original.
+
+    >>> import monograph as mg
+    >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(2, 2))
+    >>> plain = mg.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> sorted(dict(plain.named_parameters()))
+    ['bias', 'weight']
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     held = module.parametrizations[tensor_name]

@@ -182,7 +182,15 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(padded sequences, lengths) of a packed sequence."""
+    """(padded sequences, lengths) of a packed sequence.
+
+    >>> import monograph as mg
+    >>> rnn = mg.nn.utils.rnn
+    >>> packed = rnn.pack_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])])
+    >>> padded, lengths = rnn.pad_packed_sequence(packed, batch_first=True)
+    >>> padded.tolist(), lengths.tolist()
+    ([[1, 2, 3], [4, 0, 0]], [3, 1])
+    """
     sizes = sequence.batch_sizes._array()
     if total_length is not None and total_length < len(sizes):
         raise ValueError(
@@ -240,7 +248,13 @@ def _lengthened(sequence: Any, length: int, padding: float, left: bool) -> Any:
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences [length, …]; longest first unless enforce_sorted is False."""
+    """Pack sequences [length, …]; longest first unless enforce_sorted is False.
+
+    >>> import monograph as mg
+    >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])])
+    >>> packed.data.tolist(), packed.batch_sizes.tolist()
+    ([1, 4, 2, 3], [2, 1, 1])
+    """
     lengths = [s.shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
@@ -248,12 +262,26 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Any, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences of a padded tensor, each with its own length."""
+    """The sequences of a padded tensor, each with its own length.
+
+    >>> import monograph as mg
+    >>> padded = mg.tensor([[1, 2, 3], [4, 0, 0]])
+    >>> parts = mg.nn.utils.rnn.unpad_sequence(padded, mg.tensor([3, 1]), batch_first=True)
+    >>> [part.tolist() for part in parts]
+    [[1, 2, 3], [4]]
+    """
     padded: Any = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [padded[n, : int(length)] for n, length in enumerate(_lengths(lengths))]
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of a packed sequence, each with its own length."""
+    """The sequences of a packed sequence, each with its own length.
+
+    >>> import monograph as mg
+    >>> rnn = mg.nn.utils.rnn
+    >>> packed = rnn.pack_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])])
+    >>> [part.tolist() for part in rnn.unpack_sequence(packed)]
+    [[1, 2, 3], [4]]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

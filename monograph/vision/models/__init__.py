@@ -24,12 +24,23 @@ globals().update(MODELS)
 
 
 def list_models(*args: Any, **options: Any) -> list[str]:
-    """The names of all models."""
+    """The names of all models.
+
+    >>> import monograph as mg
+    >>> "resnet18" in mg.vision.models.list_models()
+    True
+    """
     return sorted(MODELS)
 
 
 def get_model(name: str, **config: Any) -> Any:
-    """A model by its name."""
+    """A model by its name.
+
+    >>> import monograph as mg
+    >>> model = mg.vision.models.get_model("squeezenet1_1", num_classes=3)
+    >>> type(model).__name__
+    'SqueezeNet'
+    """
     if name not in MODELS:
         raise ValueError(f"Unknown model {name}")
     return MODELS[name](**config)

@@ -61,7 +61,13 @@ class Compose:
 
 
 class ToTensor(Transform):
-    """A picture as floats from 0 to 1, [channels, height, width]."""
+    """A picture as floats from 0 to 1, [channels, height, width].
+
+    >>> import monograph as mg
+    >>> import numpy as np
+    >>> mg.vision.transforms.ToTensor()(np.full((4, 5, 3), 255, np.uint8)).shape
+    Size([3, 4, 5])
+    """
 
     def __call__(self, pic: Any) -> Tensor:
         return F.to_tensor(pic)
@@ -92,7 +98,13 @@ class ToPILImage(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """A tensor in another dtype, with its range from black to white."""
+    """A tensor in another dtype, with its range from black to white.
+
+    >>> import monograph as mg
+    >>> whole = mg.tensor([[[0, 255]]], dtype=mg.uint8)
+    >>> mg.vision.transforms.ConvertImageDtype(mg.float32)(whole).tolist()
+    [[[0.0, 1.0]]]
+    """
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -102,7 +114,13 @@ class ConvertImageDtype(Transform):
 
 
 class ToDtype(Transform):
-    """A tensor in another dtype, with its range if it is to be scaled."""
+    """A tensor in another dtype, with its range if it is to be scaled.
+
+    >>> import monograph as mg
+    >>> whole = mg.tensor([[[0, 255]]], dtype=mg.uint8)
+    >>> mg.vision.transforms.ToDtype(mg.float32, scale=True)(whole).tolist()
+    [[[0.0, 1.0]]]
+    """
 
     def __init__(self, dtype: Any = dtypes.float32, scale: bool = False) -> None:
         self.dtype, self.scale = dtype, scale
@@ -114,7 +132,12 @@ class ToDtype(Transform):
 
 
 class Normalize(Transform):
-    """(x - mean) / std for each channel."""
+    """(x - mean) / std for each channel.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.Normalize([0.5], [0.25])(mg.ones(1, 1, 2)).tolist()
+    [[[2.0, 2.0]]]
+    """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
         self.mean, self.std, self._inplace = mean, std, inplace
@@ -124,7 +147,12 @@ class Normalize(Transform):
 
 
 class Lambda(Transform):
-    """A function of the user's."""
+    """A function of the user's.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.Lambda(lambda x: x * 2)(mg.ones(2)).tolist()
+    [2.0, 2.0]
+    """
 
     def __init__(self, lambd: Callable[..., Any]) -> None:
         if not callable(lambd):
@@ -136,7 +164,12 @@ class Lambda(Transform):
 
 
 class Resize(Transform):
-    """A picture of another size."""
+    """A picture of another size.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.Resize(4)(mg.rand(3, 8, 16)).shape
+    Size([3, 4, 8])
+    """
 
     def __init__(
         self, size: Any, interpolation: Any = InterpolationMode.BILINEAR,
@@ -150,7 +183,12 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """The middle of a picture."""
+    """The middle of a picture.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.CenterCrop(4)(mg.zeros(3, 8, 6)).shape
+    Size([3, 4, 4])
+    """
 
     def __init__(self, size: Any) -> None:
         self.size = pair(size)
@@ -160,7 +198,12 @@ class CenterCrop(Transform):
 
 
 class Pad(Transform):
-    """A border around a picture."""
+    """A border around a picture.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.Pad((1, 2))(mg.zeros(3, 8, 8)).shape
+    Size([3, 12, 10])
+    """
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
@@ -170,7 +213,12 @@ class Pad(Transform):
 
 
 class FiveCrop(Transform):
-    """The corners and the middle."""
+    """The corners and the middle.
+
+    >>> import monograph as mg
+    >>> [tuple(part.shape) for part in mg.vision.transforms.FiveCrop(4)(mg.zeros(3, 8, 8))][:2]
+    [(3, 4, 4), (3, 4, 4)]
+    """
 
     def __init__(self, size: Any) -> None:
         self.size = pair(size)
@@ -185,7 +233,12 @@ class FiveCrop(Transform):
 
 
 class TenCrop(FiveCrop):
-    """The corners and the middle, and those of the flipped picture."""
+    """The corners and the middle, and those of the flipped picture.
+
+    >>> import monograph as mg
+    >>> len(mg.vision.transforms.TenCrop(4)(mg.zeros(3, 8, 8)))
+    10
+    """
 
     def __init__(self, size: Any, vertical_flip: bool = False) -> None:
         super().__init__(size)
@@ -200,7 +253,12 @@ class TenCrop(FiveCrop):
 
 
 class RandomCrop(Transform):
-    """A part of a picture, anywhere."""
+    """A part of a picture, anywhere.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomCrop(8, padding=2)(mg.zeros(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(
         self, size: Any, padding: Any = None, pad_if_needed: bool = False, fill: Any = 0,
@@ -229,7 +287,12 @@ class RandomCrop(Transform):
 
 
 class RandomResizedCrop(Transform):
-    """A part of a picture of random size and shape, at one size."""
+    """A part of a picture of random size and shape, at one size.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomResizedCrop(4)(mg.rand(3, 8, 8)).shape
+    Size([3, 4, 4])
+    """
 
     def __init__(
         self, size: Any, scale: tuple[float, float] = (0.08, 1.0),
@@ -273,28 +336,48 @@ class _Sometimes(Transform):
 
 
 class RandomHorizontalFlip(_Sometimes):
-    """Left and right exchanged, sometimes."""
+    """Left and right exchanged, sometimes.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomHorizontalFlip(p=1.0)(mg.tensor([[[1.0, 2.0]]])).tolist()
+    [[[2.0, 1.0]]]
+    """
 
     def _change(self, img: Any) -> Any:
         return F.hflip(img)
 
 
 class RandomVerticalFlip(_Sometimes):
-    """Up and down exchanged, sometimes."""
+    """Up and down exchanged, sometimes.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomVerticalFlip(p=1.0)(mg.tensor([[[1.0], [2.0]]])).tolist()
+    [[[2.0], [1.0]]]
+    """
 
     def _change(self, img: Any) -> Any:
         return F.vflip(img)
 
 
 class RandomInvert(_Sometimes):
-    """The negative, sometimes."""
+    """The negative, sometimes.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomInvert(p=1.0)(mg.tensor([[[1.0, 0.25]]])).tolist()
+    [[[0.0, 0.75]]]
+    """
 
     def _change(self, img: Any) -> Any:
         return F.invert(img)
 
 
 class RandomGrayscale(_Sometimes):
-    """Without colours, sometimes."""
+    """Without colours, sometimes.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomGrayscale(p=1.0)(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(self, p: float = 0.1) -> None:
         super().__init__(p)
@@ -304,7 +387,12 @@ class RandomGrayscale(_Sometimes):
 
 
 class Grayscale(Transform):
-    """Without colours."""
+    """Without colours.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.Grayscale()(mg.rand(3, 8, 8)).shape
+    Size([1, 8, 8])
+    """
 
     def __init__(self, num_output_channels: int = 1) -> None:
         self.num_output_channels = num_output_channels
@@ -322,7 +410,12 @@ def _range(value: Any) -> tuple[float, float]:
 
 
 class RandomRotation(Transform):
-    """A picture turned by random degrees."""
+    """A picture turned by random degrees.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomRotation(30)(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(
         self, degrees: Any, interpolation: Any = InterpolationMode.NEAREST, expand: bool = False,
@@ -337,7 +430,12 @@ class RandomRotation(Transform):
 
 
 class RandomAffine(Transform):
-    """A picture turned, moved, scaled and sheared at random."""
+    """A picture turned, moved, scaled and sheared at random.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomAffine(30, translate=(0.1, 0.1))(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(
         self, degrees: Any, translate: Any = None, scale: Any = None, shear: Any = None,
@@ -360,7 +458,12 @@ class RandomAffine(Transform):
 
 
 class ColorJitter(Transform):
-    """Brightness, contrast, saturation and hue changed at random, in random order."""
+    """Brightness, contrast, saturation and hue changed at random, in random order.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.ColorJitter(brightness=0.5, hue=0.1)(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(
         self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
@@ -388,7 +491,12 @@ class ColorJitter(Transform):
 
 
 class GaussianBlur(Transform):
-    """A picture out of focus, by a random amount."""
+    """A picture out of focus, by a random amount.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.GaussianBlur(3)(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
         self.kernel_size = pair(kernel_size)
@@ -399,7 +507,12 @@ class GaussianBlur(Transform):
 
 
 class RandomErasing(_Sometimes):
-    """A tensor with a random rectangle of other values, sometimes."""
+    """A tensor with a random rectangle of other values, sometimes.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.RandomErasing(p=1.0)(mg.ones(3, 16, 16)).min().item()
+    0.0
+    """
 
     def __init__(
         self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
@@ -427,7 +540,13 @@ class RandomErasing(_Sometimes):
 
 
 class RandomApply(Transform):
-    """Several transforms, or none of them."""
+    """Several transforms, or none of them.
+
+    >>> import monograph as mg
+    >>> blur = mg.vision.transforms.GaussianBlur(3)
+    >>> mg.vision.transforms.RandomApply([blur], p=0.3)(mg.rand(3, 8, 8)).shape
+    Size([3, 8, 8])
+    """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]], p: float = 0.5) -> None:
         self.transforms, self.p = transforms, p
@@ -440,7 +559,13 @@ class RandomApply(Transform):
 
 
 class RandomChoice(Transform):
-    """One of several transforms."""
+    """One of several transforms.
+
+    >>> import monograph as mg
+    >>> t = mg.vision.transforms
+    >>> t.RandomChoice([t.CenterCrop(4), t.Resize(4)])(mg.zeros(3, 8, 8)).shape
+    Size([3, 4, 4])
+    """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]], p: Any = None) -> None:
         self.transforms, self.p = transforms, p
@@ -452,7 +577,13 @@ class RandomChoice(Transform):
 
 
 class RandomOrder(Transform):
-    """Several transforms in random order."""
+    """Several transforms in random order.
+
+    >>> import monograph as mg
+    >>> t = mg.vision.transforms
+    >>> t.RandomOrder([t.CenterCrop(4), t.RandomHorizontalFlip()])(mg.zeros(3, 8, 8)).shape
+    Size([3, 4, 4])
+    """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = transforms

@@ -101,7 +101,13 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
 
 def convert_image_dtype(image: Tensor, dtype: Any = dtypes.float32) -> Tensor:
-    """A tensor in another dtype, with its range from black to white."""
+    """A tensor in another dtype, with its range from black to white.
+
+    >>> import monograph as mg
+    >>> whole = mg.tensor([[[0, 255]]], dtype=mg.uint8)
+    >>> mg.vision.transforms.functional.convert_image_dtype(whole).tolist()
+    [[[0.0, 1.0]]]
+    """
     if image.dtype is dtype:
         return image
     array = image._array()
@@ -118,7 +124,12 @@ def convert_image_dtype(image: Tensor, dtype: Any = dtypes.float32) -> Tensor:
 def normalize(
     tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
 ) -> Tensor:
-    """(x - mean) / std for each channel."""
+    """(x - mean) / std for each channel.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.normalize(mg.ones(1, 1, 2), [0.5], [0.25]).tolist()
+    [[[2.0, 2.0]]]
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}")
     if not tensor.is_floating_point():
@@ -143,7 +154,12 @@ def resize(
     img: Any, size: Any, interpolation: Any = InterpolationMode.BILINEAR,
     max_size: int | None = None, antialias: bool | None = True,
 ) -> Any:  # fmt: skip
-    """A picture of another size; one number is that of the shorter side."""
+    """A picture of another size; one number is that of the shorter side.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.resize(mg.rand(3, 8, 16), 4).shape
+    Size([3, 4, 8])
+    """
     height, width = size_of(img)
     wanted = _target(height, width, size, max_size)
     if wanted == (height, width):
@@ -182,7 +198,12 @@ def _for_each(batch: Tensor, change: Any) -> Tensor:
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """A part of a picture; what lies outside is black."""
+    """A part of a picture; what lies outside is black.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.crop(mg.arange(9.0).view(1, 3, 3), 1, 0, 2, 2).tolist()
+    [[[3.0, 4.0], [6.0, 7.0]]]
+    """
     if isinstance(img, Tensor) and img.ndim > 3:
         return _for_each(img, lambda one: crop(one, top, left, height, width))
     array = array_of(img)
@@ -197,7 +218,12 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 def center_crop(img: Any, output_size: Any) -> Any:
-    """The middle of a picture."""
+    """The middle of a picture.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.center_crop(mg.zeros(3, 8, 6), 4).shape
+    Size([3, 4, 4])
+    """
     height, width = pair(output_size)
     high, wide = size_of(img)
     if height > high or width > wide:
@@ -212,26 +238,46 @@ def resized_crop(
     img: Any, top: int, left: int, height: int, width: int, size: Any,
     interpolation: Any = InterpolationMode.BILINEAR, antialias: bool | None = True,
 ) -> Any:  # fmt: skip
-    """A part of a picture at another size."""
+    """A part of a picture at another size.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.resized_crop(mg.rand(3, 8, 8), 0, 0, 4, 4, [2, 2]).shape
+    Size([3, 2, 2])
+    """
     return resize(crop(img, top, left, height, width), pair(size), interpolation, None, antialias)
 
 
 def hflip(img: Any) -> Any:
-    """Left and right exchanged."""
+    """Left and right exchanged.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.hflip(mg.tensor([[[1.0, 2.0]]])).tolist()
+    [[[2.0, 1.0]]]
+    """
     if isinstance(img, Tensor):
         return adopt(np.ascontiguousarray(img._array()[..., ::-1]))
     return like(img, array_of(img)[:, ::-1])
 
 
 def vflip(img: Any) -> Any:
-    """Up and down exchanged."""
+    """Up and down exchanged.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.vflip(mg.tensor([[[1.0], [2.0]]])).tolist()
+    [[[2.0], [1.0]]]
+    """
     if isinstance(img, Tensor):
         return adopt(np.ascontiguousarray(img._array()[..., ::-1, :]))
     return like(img, array_of(img)[::-1])
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
-    """A border around a picture: one number, (left and right, top and bottom), or all four."""
+    """A border around a picture: one number, (left and right, top and bottom), or all four.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.pad(mg.ones(1, 1, 1), [1, 0]).tolist()
+    [[[0.0, 1.0, 0.0]]]
+    """
     sides = [padding] * 4 if isinstance(padding, int) else list(padding)
     if len(sides) == 2:
         sides = [sides[0], sides[1], sides[0], sides[1]]
@@ -254,7 +300,12 @@ def rotate(
     img: Any, angle: float, interpolation: Any = InterpolationMode.NEAREST, expand: bool = False,
     center: Any = None, fill: Any = None,
 ) -> Any:  # fmt: skip
-    """A picture turned by degrees against the clock."""
+    """A picture turned by degrees against the clock.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.rotate(mg.tensor([[[1.0, 2.0]]]), 180.0).tolist()
+    [[[2.0, 1.0]]]
+    """
     radians = math.radians(angle)
     matrix = np.array(
         [[math.cos(radians), -math.sin(radians)], [math.sin(radians), math.cos(radians)]]
@@ -266,8 +317,18 @@ def affine(
     img: Any, angle: float, translate: Sequence[float], scale: float, shear: Any,
     interpolation: Any = InterpolationMode.NEAREST, fill: Any = None, center: Any = None,
 ) -> Any:  # fmt: skip
-    """A picture turned, moved, scaled and sheared, about its centre."""
+    """A picture turned, moved, scaled and sheared, about its centre.
+
+    >>> import monograph as mg
+    >>> F = mg.vision.transforms.functional
+    >>> F.affine(mg.tensor([[[1.0, 2.0, 3.0]]]), 0.0, [1, 0], 1.0, [0.0]).tolist()
+    [[[0.0, 1.0, 2.0]]]
+    """
     shears = [shear, 0.0] if isinstance(shear, (int, float)) else list(shear)
+    if len(shears) == 1:
+        shears *= 2
+    if len(shears) != 2:
+        raise ValueError(f"affine: shear is one angle or two, got {shear}")
     turn, sx, sy = math.radians(angle), *[math.radians(s) for s in shears]
     a = math.cos(turn - sy) / math.cos(sy)
     b = -math.cos(turn - sy) * math.tan(sx) / math.cos(sy) - math.sin(turn)
@@ -297,7 +358,12 @@ def _grey(values: np.ndarray) -> np.ndarray:
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """A picture without colours, in one channel or three."""
+    """A picture without colours, in one channel or three.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.rgb_to_grayscale(mg.rand(3, 4, 4)).shape
+    Size([1, 4, 4])
+    """
     array = array_of(img)
     grey = _rounded(np.floor(_grey(_channels(array).astype(np.float64))) if array.dtype == np.uint8
                     else _grey(_channels(array)), array.dtype)  # fmt: skip
@@ -318,22 +384,44 @@ def _blended(img: Any, other: Any, ratio: float) -> Any:
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """A picture between black (0), itself (1) and brighter."""
+    """A picture between black (0), itself (1) and brighter.
+
+    >>> import monograph as mg
+    >>> F = mg.vision.transforms.functional
+    >>> F.adjust_brightness(mg.full((3, 1, 1), 0.25), 2.0).flatten().tolist()
+    [0.5, 0.5, 0.5]
+    """
     return _blended(img, np.zeros_like, brightness_factor)
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """A picture between its mean grey (0), itself (1) and more contrast."""
+    """A picture between its mean grey (0), itself (1) and more contrast.
+
+    >>> import monograph as mg
+    >>> F = mg.vision.transforms.functional
+    >>> round(F.adjust_contrast(mg.full((3, 2, 2), 0.5), 3.0).max().item(), 3)
+    0.5
+    """
     return _blended(img, lambda v: np.full_like(v, _grey(v).mean()), contrast_factor)
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """A picture between grey (0), itself (1) and more colour."""
+    """A picture between grey (0), itself (1) and more colour.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.adjust_saturation(mg.rand(3, 4, 4), 2.0).shape
+    Size([3, 4, 4])
+    """
     return _blended(img, lambda v: np.broadcast_to(_grey(v), v.shape), saturation_factor)
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """A picture whose colours are turned around the circle, by -0.5 to 0.5."""
+    """A picture whose colours are turned around the circle, by -0.5 to 0.5.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.adjust_hue(mg.rand(3, 4, 4), 0.1).shape
+    Size([3, 4, 4])
+    """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     array = array_of(img)
@@ -356,13 +444,23 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
 
 
 def invert(img: Any) -> Any:
-    """The negative of a picture."""
+    """The negative of a picture.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.invert(mg.tensor([[[1.0, 0.25]]])).tolist()
+    [[[0.0, 0.75]]]
+    """
     array = array_of(img)
     return like(img, (_most(array) - array).astype(array.dtype))
 
 
 def gaussian_blur(img: Any, kernel_size: Any, sigma: Any = None) -> Any:
-    """A picture out of focus."""
+    """A picture out of focus.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.gaussian_blur(mg.rand(3, 8, 8), 3).shape
+    Size([3, 8, 8])
+    """
     sizes = pair(kernel_size)
     if sigma is None:
         widths = (sizes[0] * 0.15 + 0.35, sizes[1] * 0.15 + 0.35)
@@ -375,17 +473,32 @@ def gaussian_blur(img: Any, kernel_size: Any, sigma: Any = None) -> Any:
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Tensor:
-    """A tensor with a rectangle of other values."""
+    """A tensor with a rectangle of other values.
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.erase(mg.ones(1, 2, 2), 0, 0, 1, 2, 0.0).tolist()
+    [[[0.0, 0.0], [1.0, 1.0]]]
+    """
     array = img._array() if inplace else img._array().copy()
     array[..., i : i + h, j : j + w] = v._array() if isinstance(v, Tensor) else v
     return tensor(array) if inplace else adopt(array)
 
 
 def get_image_size(img: Any) -> list[int]:
-    """[width, height]."""
+    """[width, height].
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.get_image_size(mg.zeros(3, 8, 6))
+    [6, 8]
+    """
     return list(size_of(img))[::-1]
 
 
 def get_dimensions(img: Any) -> list[int]:
-    """[channels, height, width]."""
+    """[channels, height, width].
+
+    >>> import monograph as mg
+    >>> mg.vision.transforms.functional.get_dimensions(mg.zeros(3, 8, 6))
+    [3, 8, 6]
+    """
     return [_channels(array_of(img)).shape[2], *size_of(img)]
