@@ -60,8 +60,11 @@ done:
   ret void
 }
 
-define internal void @patch(ptr %frame, ptr %patches, i64 %count) {
+define internal void @patch(ptr %frame, ptr %program) {
 entry:
+  %count.at = getelementptr i64, ptr %program, i64 1
+  %patches = load ptr, ptr %program
+  %count = load i64, ptr %count.at
   br label %test
 test:
   %i = phi i64 [ 0, %entry ], [ %next, %apply ]
@@ -260,11 +263,8 @@ entry:
   store i64 %arena, ptr %frame.arena
   store i64 %slots, ptr %frame.slots
   store ptr %status, ptr %frame.status
-  %patch.count.at = getelementptr i64, ptr %program, i64 1
   %instructions.at = getelementptr ptr, ptr %program, i64 2
   %count.at = getelementptr i64, ptr %program, i64 3
-  %patches = load ptr, ptr %program
-  %patch.count = load i64, ptr %patch.count.at
   %instructions = load ptr, ptr %instructions.at
   %count = load i64, ptr %count.at
   br label %test
@@ -276,7 +276,7 @@ test:
 run:
   %next = add i64 %turn, 1
   call void @place(ptr %frame, ptr %arguments, ptr %places, i64 %place.count, i64 %turn)
-  call void @patch(ptr %frame, ptr %patches, i64 %patch.count)
+  call void @patch(ptr %frame, ptr %program)
   %begins = icmp eq i64 %turn, 0
   %first = select i1 %begins, i64 0, i64 %once
   %ran.here = call i64 @run_body(ptr %instructions, i64 %first, i64 %count, ptr %status)
@@ -313,14 +313,11 @@ start:
   %profile.at = getelementptr ptr, ptr %frame, i64 3
   %profile = load ptr, ptr %profile.at
   store i64 0, ptr %status
-  %patch.count.at = getelementptr i64, ptr %program, i64 1
   %instructions.at = getelementptr ptr, ptr %program, i64 2
   %count.at = getelementptr i64, ptr %program, i64 3
-  %patches = load ptr, ptr %program
-  %patch.count = load i64, ptr %patch.count.at
   %instructions = load ptr, ptr %instructions.at
   %count = load i64, ptr %count.at
-  call void @patch(ptr %frame, ptr %patches, i64 %patch.count)
+  call void @patch(ptr %frame, ptr %program)
   call void @stamp(ptr %profile, i64 0)
   br label %test
 test:
