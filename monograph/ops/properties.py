@@ -75,6 +75,11 @@ def _is_pinned(x: Tensor) -> bool:
     return False
 
 
+def _is_cpu(x: Tensor) -> bool:
+    """Whether it has contents, for programs that ask; those of a GPU backend count too."""
+    return not x.is_meta
+
+
 def _attach() -> None:
     facts: dict[str, Any] = {
         "ndimension": _ndimension,
@@ -87,7 +92,7 @@ def _attach() -> None:
         setattr(Tensor, name, fact)
     for name in ("is_cuda", "is_sparse", "is_quantized", "is_mkldnn", "is_mps"):
         setattr(Tensor, name, False)
-    Tensor.is_cpu = property(lambda x: not x.is_meta)  # type: ignore[attr-defined]
+    Tensor.is_cpu = property(_is_cpu)  # type: ignore[attr-defined]
 
 
 _attach()
