@@ -115,7 +115,13 @@ def gradgradcheck(
     func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
     atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True, **options: Any,
 ) -> bool:  # fmt: skip
-    """Whether the second derivatives of func agree with finite differences of the first."""
+    """Whether the second derivatives of func agree with finite differences of the first.
+
+    >>> import monograph as mg
+    >>> x = mg.tensor([0.5, 1.5], dtype=mg.float64, requires_grad=True)
+    >>> mg.autograd.gradgradcheck(lambda x: x**3, (x,))
+    True
+    """
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     outputs = _outputs(func, given)
     if grad_outputs is None:

@@ -168,7 +168,13 @@ class inference_mode(Mode):  # noqa: N801
 
 
 def is_grad_enabled() -> bool:
-    """Whether derivatives are recorded now."""
+    """Whether derivatives are recorded now.
+
+    >>> import monograph as mg
+    >>> with mg.no_grad():
+    ...     mg.is_grad_enabled()
+    False
+    """
     return current.recorder.grad
 
 

@@ -21,14 +21,14 @@ from ..tensor import Tensor
 from .parameter import known, take
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def scale_to_norm(tensors: Tensors, norm: Tensor, limit: Scalar) -> Any:
     """The tensors times limit / norm where norm is above the limit."""
     factor = build.functions.minimum(limit / (norm + 1e-6), 1.0)
     return tuple([x * build.cast(factor, x.dtype) for x in tensors])
 
 
-@operator(method=False, smooth=False)
+@operator(to=None, method=False, smooth=False)
 def limit_each(tensors: Tensors, limit: Scalar) -> Any:
     """The tensors with every element within ±limit."""
     f = build.functions

@@ -24,7 +24,12 @@ _OPERANDS = (Tensor, int, float, complex, np.generic, np.ndarray)
 
 @operator(inplace=True)
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
-    """input + value · tensor1 · tensor2."""
+    """input + value · tensor1 · tensor2.
+
+    >>> import monograph as mg
+    >>> mg.addcmul(mg.ones(2), mg.tensor([2.0, 3.0]), mg.tensor([4.0, 5.0]), value=0.5).tolist()
+    [5.0, 8.5]
+    """
     common = build.common_dtype([x, tensor1, tensor2])
     a, b, c = [build.cast(part, common) for part in (x, tensor1, tensor2)]
     return a + build.as_node(value, common) * b * c
@@ -32,7 +37,12 @@ def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -
 
 @operator(inplace=True)
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Any:
-    """input + value · tensor1 / tensor2."""
+    """input + value · tensor1 / tensor2.
+
+    >>> import monograph as mg
+    >>> mg.addcdiv(mg.ones(2), mg.tensor([2.0, 4.0]), mg.tensor([4.0, 4.0]), value=2).tolist()
+    [2.0, 3.0]
+    """
     common = build.common_dtype([x, tensor1, tensor2])
     if not common.is_smooth:
         raise ValueError("addcdiv divides floats; for integers use div and add")
@@ -42,7 +52,12 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -
 
 @operator(inplace=True)
 def lerp(x: Tensor, end: Tensor, weight: Tensor | Scalar) -> Any:
-    """input + weight · (end - input); from the end where the weight is large, so that 1 is it."""
+    """input + weight · (end - input); from the end where the weight is large, so that 1 is it.
+
+    >>> import monograph as mg
+    >>> mg.lerp(mg.zeros(2), mg.tensor([4.0, 8.0]), 0.25).tolist()
+    [1.0, 2.0]
+    """
     others = [end] if isinstance(weight, Slot) else [end, weight]
     for other in others:
         if other.dtype is not x.dtype:

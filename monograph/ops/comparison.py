@@ -56,14 +56,24 @@ eq, ne, lt, le, gt, ge = map(_publish, _SIGNS)
 
 @operator(inplace=True)
 def logical_and(x: Tensor, other: Tensor) -> Any:
-    """Both are non-zero."""
+    """Both are non-zero.
+
+    >>> import monograph as mg
+    >>> mg.logical_and(mg.tensor([0, 2]), mg.tensor([1, 1])).tolist()
+    [False, True]
+    """
     tensors_only(x=x, other=other)
     return getattr(f, "and")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
 
 @operator(inplace=True)
 def logical_or(x: Tensor, other: Tensor) -> Any:
-    """Either is non-zero."""
+    """Either is non-zero.
+
+    >>> import monograph as mg
+    >>> mg.logical_or(mg.tensor([0, 2]), mg.tensor([0, 0])).tolist()
+    [False, True]
+    """
     tensors_only(x=x, other=other)
     return getattr(f, "or")(build.cast(x, dtypes.bool_), build.cast(other, dtypes.bool_))
 
@@ -82,13 +92,23 @@ def logical_xor(x: Tensor, other: Tensor) -> Any:
 
 @operator(inplace=True)
 def logical_not(x: Tensor) -> Any:
-    """x is zero."""
+    """x is zero.
+
+    >>> import monograph as mg
+    >>> mg.logical_not(mg.tensor([0.0, 2.0])).tolist()
+    [True, False]
+    """
     return getattr(f, "not")(build.cast(x, dtypes.bool_))
 
 
 @operator
 def isnan(x: Tensor) -> Any:
-    """x is NaN."""
+    """x is NaN.
+
+    >>> import monograph as mg
+    >>> mg.isnan(mg.tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
     return f.ne(x, x)
 
 

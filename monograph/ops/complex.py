@@ -138,7 +138,12 @@ angle.operator.saves = {"x": ("x",)}
 
 @operator(inplace=True)
 def sgn(x: Tensor) -> Any:
-    """x / |x|, and 0 of 0: the sign of real numbers, the direction of complex ones."""
+    """x / |x|, and 0 of 0: the sign of real numbers, the direction of complex ones.
+
+    >>> import monograph as mg
+    >>> mg.sgn(mg.tensor([0j, -2 + 0j])).real.tolist()
+    [0.0, -1.0]
+    """
     if x.dtype.is_complex:
         return f.sign(x)
     if x.dtype is dtypes.bool_:
@@ -154,7 +159,12 @@ sgn.operator.saves = {"x": ("x", "result")}
 
 @operator
 def isreal(x: Tensor) -> Any:
-    """Whether the imaginary part is zero."""
+    """Whether the imaginary part is zero.
+
+    >>> import monograph as mg
+    >>> mg.isreal(mg.tensor([1 + 0j, 1 + 2j])).tolist()
+    [True, False]
+    """
     if x.dtype.is_complex:
         return f.eq(f.imag(x), 0.0)
     return build.full(x.shape, True, dtypes.bool_)

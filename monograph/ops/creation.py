@@ -84,13 +84,23 @@ def zeros(*sizes: Any, size: Any = None, dtype: DType | None = None, **options: 
 
 @function
 def ones(*sizes: Any, size: Any = None, dtype: DType | None = None, **options: Any) -> Tensor:
-    """Ones of that size."""
+    """Ones of that size.
+
+    >>> import monograph as mg
+    >>> mg.ones(2, 2).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return full(sizes_of(sizes, size), 1, dtype=_dtype_of(dtype, options), **options)
 
 
 @function
 def empty(*sizes: Any, size: Any = None, dtype: DType | None = None, **options: Any) -> Tensor:
-    """A tensor whose contents nobody should read; here they are zeros."""
+    """A tensor whose contents nobody should read; here they are zeros.
+
+    >>> import monograph as mg
+    >>> mg.empty(2, 3).shape
+    Size([2, 3])
+    """
     return full(sizes_of(sizes, size), 0, dtype=_dtype_of(dtype, options), **options)
 
 
@@ -115,7 +125,12 @@ def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, **optio
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: DType | None = None, **options: Any
 ) -> Tensor:
-    """An `empty` tensor whose axes lie in memory in that order, outermost first."""
+    """An `empty` tensor whose axes lie in memory in that order, outermost first.
+
+    >>> import monograph as mg
+    >>> mg.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     sizes, order = sizes_of((size,)), sizes_of((physical_layout,))
     if sorted(order) != list(range(len(sizes))):
         raise errors.OperandError(
@@ -152,19 +167,34 @@ def full_like(
 
 @function
 def zeros_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """Zeros in the shape of x."""
+    """Zeros in the shape of x.
+
+    >>> import monograph as mg
+    >>> mg.zeros_like(mg.ones(2)).tolist()
+    [0.0, 0.0]
+    """
     return full_like(input, 0, dtype=dtype, **options)
 
 
 @function
 def ones_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """Ones in the shape of x."""
+    """Ones in the shape of x.
+
+    >>> import monograph as mg
+    >>> mg.ones_like(mg.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
     return full_like(input, 1, dtype=dtype, **options)
 
 
 @function
 def empty_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """An `empty` tensor in the shape of x."""
+    """An `empty` tensor in the shape of x.
+
+    >>> import monograph as mg
+    >>> mg.empty_like(mg.zeros(2, 3)).shape
+    Size([2, 3])
+    """
     return full_like(input, 0, dtype=dtype, **options)
 
 
@@ -385,7 +415,12 @@ def identity(rows: int, columns: int, dtype: DType) -> Any:
 
 @function
 def scalar_tensor(s: Any, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """A tensor without axes."""
+    """A tensor without axes.
+
+    >>> import monograph as mg
+    >>> mg.scalar_tensor(3.5).item()
+    3.5
+    """
     return full((), s, dtype=dtype or dtypes.get_default_dtype(), **options)
 
 

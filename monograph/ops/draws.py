@@ -70,7 +70,15 @@ def get_rng_state() -> Tensor:
 
 @function(to=("", "random"))
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the random sequence where `get_rng_state` was called."""
+    """Continue the random sequence where `get_rng_state` was called.
+
+    >>> import monograph as mg
+    >>> state = mg.get_rng_state()
+    >>> first = mg.rand(3).tolist()
+    >>> mg.set_rng_state(state)
+    >>> mg.rand(3).tolist() == first
+    True
+    """
     default_generator.set_state(new_state)
 
 
@@ -155,13 +163,23 @@ def _lies(made: Tensor, input: Tensor, options: dict[str, Any]) -> Tensor:
 
 @function
 def rand_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """Uniform numbers in the shape of x."""
+    """Uniform numbers in the shape of x.
+
+    >>> import monograph as mg
+    >>> mg.rand_like(mg.zeros(2, 3)).shape
+    Size([2, 3])
+    """
     return _lies(rand(*input.shape, **_likened(options, dtype, input)), input, options)
 
 
 @function
 def randn_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> Tensor:
-    """Normally distributed numbers in the shape of x."""
+    """Normally distributed numbers in the shape of x.
+
+    >>> import monograph as mg
+    >>> mg.randn_like(mg.zeros(2, 3)).shape
+    Size([2, 3])
+    """
     return _lies(randn(*input.shape, **_likened(options, dtype, input)), input, options)
 
 
@@ -252,7 +270,12 @@ def _check_bounds(name: str, low: int, high: int, dtype: DType) -> None:
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, **options: Any
 ) -> Tensor:
-    """Integers in [low, high) in the shape of x; with one bound, in [0, bound)."""
+    """Integers in [low, high) in the shape of x; with one bound, in [0, bound).
+
+    >>> import monograph as mg
+    >>> mg.randint_like(mg.zeros(2, 3), 10).shape
+    Size([2, 3])
+    """
     if high is None:
         low, high = 0, low
     made = randint(low, high, tuple(input.shape), **_likened(options, dtype, input))

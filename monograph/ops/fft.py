@@ -268,13 +268,23 @@ def fftn(x: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> 
 
 @operator(to="fft", method=False)
 def ifftn(x: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    >>> import monograph as mg
+    >>> mg.fft.ifftn(mg.fft.fftn(mg.ones(2, 2))).real.tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return _complex(x, *_axes(x, s, dim), norm, inverse=True)
 
 
 @operator(to="fft", method=False)
 def rfftn(x: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:
-    """The transform of real numbers along several axes; half of the last one is given."""
+    """The transform of real numbers along several axes; half of the last one is given.
+
+    >>> import monograph as mg
+    >>> mg.fft.rfftn(mg.zeros(3, 4, 6)).shape
+    Size([3, 4, 4])
+    """
     return _from_real(x, *_axes(x, s, dim), norm)
 
 
@@ -304,25 +314,45 @@ def ihfftn(x: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -
 
 @operator(to="fft", method=False)
 def fft2(x: Tensor, s: Any = None, dim: Any = _LAST_TWO, norm: str | None = None) -> Any:
-    """`fftn` of the last two axes."""
+    """`fftn` of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.fft.fft2(mg.ones(2, 2)).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
     return _complex(x, *_axes(x, s, dim), norm, inverse=False)
 
 
 @operator(to="fft", method=False)
 def ifft2(x: Tensor, s: Any = None, dim: Any = _LAST_TWO, norm: str | None = None) -> Any:
-    """`ifftn` of the last two axes."""
+    """`ifftn` of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.fft.ifft2(mg.ones(2, 2)).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return _complex(x, *_axes(x, s, dim), norm, inverse=True)
 
 
 @operator(to="fft", method=False)
 def rfft2(x: Tensor, s: Any = None, dim: Any = _LAST_TWO, norm: str | None = None) -> Any:
-    """`rfftn` of the last two axes."""
+    """`rfftn` of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.fft.rfft2(mg.zeros(3, 4, 6)).shape
+    Size([3, 4, 4])
+    """
     return _from_real(x, *_axes(x, s, dim), norm)
 
 
 @operator(to="fft", method=False)
 def irfft2(x: Tensor, s: Any = None, dim: Any = _LAST_TWO, norm: str | None = None) -> Any:
-    """`irfftn` of the last two axes."""
+    """`irfftn` of the last two axes.
+
+    >>> import monograph as mg
+    >>> mg.fft.irfft2(mg.fft.rfft2(mg.ones(2, 4))).tolist()
+    [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
+    """
     return _to_real(x, *_axes(x, s, dim), norm)
 
 

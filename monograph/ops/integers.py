@@ -28,25 +28,45 @@ def _bits(function: str, x: Any, other: Any) -> Any:
 
 @operator(inplace=True)
 def bitwise_and(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in both; of booleans, both."""
+    """The bits set in both; of booleans, both.
+
+    >>> import monograph as mg
+    >>> mg.bitwise_and(mg.tensor([6, 3]), 5).tolist()
+    [4, 1]
+    """
     return _bits("and", x, other)
 
 
 @operator(inplace=True)
 def bitwise_or(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in either; of booleans, either."""
+    """The bits set in either; of booleans, either.
+
+    >>> import monograph as mg
+    >>> mg.bitwise_or(mg.tensor([6, 3]), 8).tolist()
+    [14, 11]
+    """
     return _bits("or", x, other)
 
 
 @operator(inplace=True)
 def bitwise_xor(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """The bits set in one of both; of booleans, whether they differ."""
+    """The bits set in one of both; of booleans, whether they differ.
+
+    >>> import monograph as mg
+    >>> mg.bitwise_xor(mg.tensor([6, 3]), 2).tolist()
+    [4, 1]
+    """
     return _bits("xor", x, other)
 
 
 @operator(inplace=True)
 def bitwise_not(x: Tensor) -> Any:
-    """The bits not set; of booleans, the opposite."""
+    """The bits not set; of booleans, the opposite.
+
+    >>> import monograph as mg
+    >>> mg.bitwise_not(mg.tensor([0, 5])).tolist()
+    [-1, -6]
+    """
     if x.dtype.is_smooth:
         raise TypeError("bitwise operators take integers and booleans")
     return getattr(f, "not")(x)

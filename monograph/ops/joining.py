@@ -123,7 +123,12 @@ def atleast_3d(*tensors: Any) -> Any:
 @function
 @with_out
 def hstack(tensors: Any) -> Tensor:
-    """Tensors side by side: joined along axis 1, or the only one."""
+    """Tensors side by side: joined along axis 1, or the only one.
+
+    >>> import monograph as mg
+    >>> mg.hstack([mg.tensor([1, 2]), mg.tensor([3])]).tolist()
+    [1, 2, 3]
+    """
     listed = [_flat(x) for x in _listed(tensors, "hstack")]
     return shape.cat(listed, 0 if listed[0].ndim == 1 else 1)
 
@@ -143,7 +148,12 @@ def vstack(tensors: Any) -> Tensor:
 @function
 @with_out
 def dstack(tensors: Any) -> Tensor:
-    """Tensors one behind the other, along axis 2."""
+    """Tensors one behind the other, along axis 2.
+
+    >>> import monograph as mg
+    >>> mg.dstack([mg.tensor([1, 2]), mg.tensor([3, 4])]).tolist()
+    [[[1, 3], [2, 4]]]
+    """
     return shape.cat([_block(x) for x in _listed(tensors, "dstack")], 2)
 
 
@@ -275,7 +285,12 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 
 @function(method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """The columns in the opposite order."""
+    """The columns in the opposite order.
+
+    >>> import monograph as mg
+    >>> mg.fliplr(mg.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
     if input.ndim < 2:
         raise errors.OperandError("fliplr: input must be >= 2-d")
     return shape.flip_axes(input, (1,))
@@ -283,7 +298,12 @@ def fliplr(input: Tensor) -> Tensor:
 
 @function(method=True)
 def flipud(input: Tensor) -> Tensor:
-    """The rows in the opposite order."""
+    """The rows in the opposite order.
+
+    >>> import monograph as mg
+    >>> mg.flipud(mg.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
     if input.ndim < 1:
         raise errors.OperandError("flipud: input must be >= 1-d")
     return shape.flip_axes(input, (0,))

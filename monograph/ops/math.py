@@ -91,7 +91,12 @@ def _scaled(x: Any, other: Any, alpha: Any) -> tuple[Any, Any]:
 
 @operator(inplace=True, aliases=("multiply",))
 def mul(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """x · other."""
+    """x · other.
+
+    >>> import monograph as mg
+    >>> mg.mul(mg.tensor([1.0, 2.0]), 3).tolist()
+    [3.0, 6.0]
+    """
     return f.mul(x, other)
 
 
@@ -128,7 +133,12 @@ def _require_divisor(other: Any, common: Any) -> None:
 
 @operator(inplace=True)
 def true_divide(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """x / other, a float."""
+    """x / other, a float.
+
+    >>> import monograph as mg
+    >>> mg.true_divide(mg.tensor([3, 5]), 2).tolist()
+    [1.5, 2.5]
+    """
     return x / other
 
 
@@ -184,7 +194,12 @@ def _floor_quotient(x: Any, other: Any) -> Any:
 
 @operator(inplace=True)
 def remainder(x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
-    """x modulo other, with the sign of other."""
+    """x modulo other, with the sign of other.
+
+    >>> import monograph as mg
+    >>> mg.remainder(mg.tensor([-7, 7]), 3).tolist()
+    [2, 1]
+    """
     some_tensor(x, other)
     not_bool("remainder", build.common_dtype([x, other]))
     _require_divisor(other, build.common_dtype([x, other]))
@@ -272,14 +287,24 @@ float_power.operator.saves = _saved_by_float_power
 
 @operator(inplace=True)
 def square(x: Tensor) -> Any:
-    """x · x."""
+    """x · x.
+
+    >>> import monograph as mg
+    >>> mg.square(mg.tensor([-3.0, 2.0])).tolist()
+    [9.0, 4.0]
+    """
     x = build.cast(x, dtypes.int64) if _is_bool(x) else x
     return x * x
 
 
 @operator(inplace=True, aliases=("negative",))
 def neg(x: Tensor) -> Any:
-    """-x."""
+    """-x.
+
+    >>> import monograph as mg
+    >>> mg.neg(mg.tensor([1.0, -2.0])).tolist()
+    [-1.0, 2.0]
+    """
     if _is_bool(x):
         raise ValueError("negation of a bool tensor is not supported; use ~ or logical_not")
     return f.neg(x)
@@ -300,14 +325,24 @@ def positive(input: Tensor) -> Tensor:
 
 @operator(inplace=True, aliases=("absolute",))
 def abs(x: Tensor) -> Any:
-    """|x|."""
+    """|x|.
+
+    >>> import monograph as mg
+    >>> mg.abs(mg.tensor([-2.0, 3.0])).tolist()
+    [2.0, 3.0]
+    """
     not_bool("abs", x.dtype)
     return f.abs(x)
 
 
 @operator(inplace=True)
 def sign(x: Tensor) -> Any:
-    """-1, 0 or 1; 0 of NaN. Of complex numbers, see `sgn`."""
+    """-1, 0 or 1; 0 of NaN. Of complex numbers, see `sgn`.
+
+    >>> import monograph as mg
+    >>> mg.sign(mg.tensor([-3.0, 0.0, 5.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
     if x.dtype.is_complex:
         raise NotImplementedError("sign is not defined for complex numbers; use sgn")
     if x.dtype is dtypes.bool_:
@@ -317,37 +352,67 @@ def sign(x: Tensor) -> Any:
 
 @operator(inplace=True)
 def exp(x: Tensor) -> Any:
-    """e to the power of x."""
+    """e to the power of x.
+
+    >>> import monograph as mg
+    >>> mg.exp(mg.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
     return f.exp(floating(x))
 
 
 @operator(to=("", "special"), inplace=True)
 def expm1(x: Tensor) -> Any:
-    """exp(x) - 1, exact near 0."""
+    """exp(x) - 1, exact near 0.
+
+    >>> import monograph as mg
+    >>> mg.expm1(mg.tensor([1e-8])).item() > 0
+    True
+    """
     return f.expm1(floating(x))
 
 
 @operator(inplace=True)
 def log(x: Tensor) -> Any:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    >>> import monograph as mg
+    >>> mg.log(mg.tensor([1.0])).tolist()
+    [0.0]
+    """
     return f.log(floating(x))
 
 
 @operator(to=("", "special"), inplace=True)
 def log1p(x: Tensor) -> Any:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), exact near 0.
+
+    >>> import monograph as mg
+    >>> mg.log1p(mg.tensor([1e-8])).item() > 0
+    True
+    """
     return f.log1p(floating(x))
 
 
 @operator(inplace=True)
 def sqrt(x: Tensor) -> Any:
-    """The square root."""
+    """The square root.
+
+    >>> import monograph as mg
+    >>> mg.sqrt(mg.tensor([4.0, 9.0])).tolist()
+    [2.0, 3.0]
+    """
     return f.sqrt(floating(x))
 
 
 @operator(inplace=True)
 def rsqrt(x: Tensor) -> Any:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    >>> import monograph as mg
+    >>> mg.rsqrt(mg.tensor([4.0, 16.0])).tolist()
+    [0.5, 0.25]
+    """
     return 1.0 / f.sqrt(floating(x))
 
 
@@ -356,7 +421,12 @@ rsqrt.operator.saves = {"x": ("result",)}
 
 @operator(inplace=True)
 def reciprocal(x: Tensor) -> Any:
-    """1 / x."""
+    """1 / x.
+
+    >>> import monograph as mg
+    >>> mg.reciprocal(mg.tensor([2.0, 4.0])).tolist()
+    [0.5, 0.25]
+    """
     return 1.0 / floating(x)
 
 
@@ -365,38 +435,68 @@ reciprocal.operator.saves = {"x": ("result",)}
 
 @operator(inplace=True)
 def sin(x: Tensor) -> Any:
-    """The sine."""
+    """The sine.
+
+    >>> import monograph as mg
+    >>> mg.sin(mg.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
     return f.sin(floating(x))
 
 
 @operator(inplace=True)
 def cos(x: Tensor) -> Any:
-    """The cosine."""
+    """The cosine.
+
+    >>> import monograph as mg
+    >>> mg.cos(mg.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
     return f.cos(floating(x))
 
 
 @operator(to=("", "nn.functional"), inplace=True)
 def tanh(x: Tensor) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import monograph as mg
+    >>> mg.tanh(mg.tensor([0.0, 50.0])).tolist()
+    [0.0, 1.0]
+    """
     return f.tanh(floating(x))
 
 
 @operator(to=("", "special"), inplace=True)
 def erf(x: Tensor) -> Any:
-    """The error function."""
+    """The error function.
+
+    >>> import monograph as mg
+    >>> mg.erf(mg.tensor([0.0, 10.0])).tolist()
+    [0.0, 1.0]
+    """
     return f.erf(floating(x))
 
 
 @operator(inplace=True)
 def floor(x: Tensor) -> Any:
-    """The largest integer not above x."""
+    """The largest integer not above x.
+
+    >>> import monograph as mg
+    >>> mg.floor(mg.tensor([-1.5, 1.5])).tolist()
+    [-2.0, 1.0]
+    """
     not_bool("floor", x.dtype)
     return f.floor(x) if x.dtype.is_smooth else x
 
 
 @operator(inplace=True)
 def ceil(x: Tensor) -> Any:
-    """The smallest integer not below x."""
+    """The smallest integer not below x.
+
+    >>> import monograph as mg
+    >>> mg.ceil(mg.tensor([-1.5, 1.5])).tolist()
+    [-1.0, 2.0]
+    """
     not_bool("ceil", x.dtype)
     return f.ceil(x) if x.dtype.is_smooth else x
 
@@ -422,7 +522,12 @@ def round(x: Tensor, *, decimals: int = 0) -> Any:
 
 @operator
 def maximum(x: Tensor, other: Tensor) -> Any:
-    """The larger of both; NaN if either is."""
+    """The larger of both; NaN if either is.
+
+    >>> import monograph as mg
+    >>> mg.maximum(mg.tensor([1.0, 4.0]), mg.tensor([2.0, 3.0])).tolist()
+    [2.0, 4.0]
+    """
     tensors_only(x=x, other=other)
     return f.maximum(x, other)
 
@@ -432,7 +537,12 @@ maximum.operator.selects = True
 
 @operator
 def minimum(x: Tensor, other: Tensor) -> Any:
-    """The smaller of both; NaN if either is."""
+    """The smaller of both; NaN if either is.
+
+    >>> import monograph as mg
+    >>> mg.minimum(mg.tensor([1.0, 4.0]), mg.tensor([2.0, 3.0])).tolist()
+    [1.0, 3.0]
+    """
     tensors_only(x=x, other=other)
     return f.minimum(x, other)
 
@@ -442,7 +552,12 @@ minimum.operator.selects = True
 
 @operator(inplace=True, aliases=("clip",))
 def clamp(x: Tensor, min: Tensor | Scalar = None, max: Tensor | Scalar = None) -> Any:  # noqa: A002
-    """x limited to [min, max]."""
+    """x limited to [min, max].
+
+    >>> import monograph as mg
+    >>> mg.clamp(mg.tensor([-3.0, 0.5, 3.0]), -1.0, 1.0).tolist()
+    [-1.0, 0.5, 1.0]
+    """
     if min is None and max is None:
         raise ValueError("at least one of min and max must be given")
     given = [v for v in (x, min, max) if v is not None]
@@ -471,7 +586,12 @@ def where(condition: Tensor, x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
 
 @operator(inplace=True)
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Scalar) -> Any:
-    """x with value where mask holds."""
+    """x with value where mask holds.
+
+    >>> import monograph as mg
+    >>> mg.masked_fill(mg.zeros(3), mg.tensor([True, False, True]), 7.0).tolist()
+    [7.0, 0.0, 7.0]
+    """
     if mask.dtype is not dtypes.bool_:
         raise ValueError(f"the mask must be bool, got {mask.dtype.name}")
     if value.ndim:

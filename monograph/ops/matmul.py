@@ -332,7 +332,12 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 @operator(to="nn.functional", method=False, widen=False)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """x · weightᵀ + bias."""
+    """x · weightᵀ + bias.
+
+    >>> import monograph as mg
+    >>> mg.nn.functional.linear(mg.ones(1, 2), mg.tensor([[1.0, 2.0]]), mg.tensor([0.5])).tolist()
+    [[3.5]]
+    """
     if x.shape[-1:] != weight.shape[-1:]:
         raise ValueError(
             f"the input's last size {list(x.shape)} must equal the weight's {list(weight.shape)}"

@@ -85,7 +85,12 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 
 @function(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive pieces along dim, of the sizes listed."""
+    """Consecutive pieces along dim, of the sizes listed.
+
+    >>> import monograph as mg
+    >>> [part.tolist() for part in mg.split_with_sizes(mg.arange(4), [1, 3])]
+    [[0], [1, 2, 3]]
+    """
     return several("SplitWithSizes", unsafe_split_with_sizes(input, split_sizes, dim))
 
 
@@ -175,7 +180,12 @@ def _sections(given: Any, sections: Any, indices: Any) -> Any:
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Equal pieces side by side, or those between the places listed."""
+    """Equal pieces side by side, or those between the places listed.
+
+    >>> import monograph as mg
+    >>> [part.tolist() for part in mg.hsplit(mg.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
     if not input.ndim:
         raise errors.OperandError("hsplit requires a tensor with at least 1 dimension")
     given = _sections(indices_or_sections, sections, indices)
@@ -186,7 +196,12 @@ def hsplit(
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Equal pieces one below the other, or those between the places listed."""
+    """Equal pieces one below the other, or those between the places listed.
+
+    >>> import monograph as mg
+    >>> [part.tolist() for part in mg.vsplit(mg.tensor([[1, 2], [3, 4]]), 2)]
+    [[[1, 2]], [[3, 4]]]
+    """
     if input.ndim < 2:
         raise errors.OperandError("vsplit requires a tensor with at least 2 dimensions")
     return _even_split(input, _sections(indices_or_sections, sections, indices), 0, "vsplit")
@@ -196,7 +211,12 @@ def vsplit(
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Equal pieces one behind the other, or those between the places listed."""
+    """Equal pieces one behind the other, or those between the places listed.
+
+    >>> import monograph as mg
+    >>> [part.shape for part in mg.dsplit(mg.zeros(2, 3, 4), 2)]
+    [Size([2, 3, 2]), Size([2, 3, 2])]
+    """
     if input.ndim < 3:
         raise errors.OperandError("dsplit requires a tensor with at least 3 dimensions")
     return _even_split(input, _sections(indices_or_sections, sections, indices), 2, "dsplit")

@@ -54,7 +54,12 @@ def can_cast(from_: DType, to: DType) -> bool:
 
 @function
 def get_default_dtype() -> DType:
-    """The dtype of Python's floats and of new tensors."""
+    """The dtype of Python's floats and of new tensors.
+
+    >>> import monograph as mg
+    >>> mg.get_default_dtype()
+    monograph.float32
+    """
     return dtypes.get_default_dtype()
 
 
@@ -68,13 +73,23 @@ def set_default_dtype(d: DType) -> None:
 
 @function
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    >>> import monograph as mg
+    >>> mg.is_complex(mg.tensor([1j]))
+    True
+    """
     return input.is_complex()
 
 
 @function
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a float."""
+    """Whether the dtype is a float.
+
+    >>> import monograph as mg
+    >>> mg.is_floating_point(mg.zeros(1)), mg.is_floating_point(mg.arange(1))
+    (True, False)
+    """
     return input.is_floating_point()
 
 

@@ -11,31 +11,56 @@ from .define import function
 
 @function
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a tensor."""
+    """Whether something is a tensor.
+
+    >>> import monograph as mg
+    >>> mg.is_tensor(mg.zeros(1)), mg.is_tensor([0.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 @function
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> import monograph as mg
+    >>> mg.numel(mg.zeros(2, 3))
+    6
+    """
     return input.numel()
 
 
 @function(method=True)
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one number in a tensor is not zero."""
+    """Whether the one number in a tensor is not zero.
+
+    >>> import monograph as mg
+    >>> mg.is_nonzero(mg.tensor([2.0]))
+    True
+    """
     return bool(input)
 
 
 @function(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape."""
+    """Whether two tensors have the same shape.
+
+    >>> import monograph as mg
+    >>> mg.is_same_size(mg.zeros(2), mg.zeros(3))
+    False
+    """
     return tuple(input.shape) == tuple(other.shape)
 
 
 @function(method=True)
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> import monograph as mg
+    >>> mg.is_signed(mg.zeros(1)), mg.is_signed(mg.zeros(1, dtype=mg.uint8))
+    (True, False)
+    """
     return input.dtype.signed
 
 

@@ -169,7 +169,12 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @function(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one axis."""
+    """All elements in one axis.
+
+    >>> import monograph as mg
+    >>> mg.ravel(mg.tensor([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
+    """
     return reshape(input, -1)
 
 
@@ -230,7 +235,12 @@ def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 
 @function(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes exchanged; `transpose` by its other name."""
+    """Two axes exchanged; `transpose` by its other name.
+
+    >>> import monograph as mg
+    >>> mg.swapaxes(mg.zeros(2, 3, 4), 0, 2).shape
+    Size([4, 3, 2])
+    """
     return transpose(input, axis0, axis1)
 
 
@@ -260,7 +270,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @function(method=True)
 def t(input: Tensor) -> Tensor:
-    """A matrix with its two axes exchanged; a line stays as it is."""
+    """A matrix with its two axes exchanged; a line stays as it is.
+
+    >>> import monograph as mg
+    >>> mg.t(mg.tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     if input.ndim > 2:
         raise errors.OperandError(f"t() expects a tensor with <= 2 dimensions, got {input.ndim}D")
     return transpose(input, 0, -1)

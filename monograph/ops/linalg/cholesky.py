@@ -84,7 +84,12 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
 @function(name="cholesky", method="cholesky")
 @with_out
 def cholesky_of(input: Tensor, upper: bool = False) -> Tensor:
-    """The triangular factor of a positive-definite matrix: `linalg.cholesky`."""
+    """The triangular factor of a positive-definite matrix: `linalg.cholesky`.
+
+    >>> import monograph as mg
+    >>> mg.cholesky(mg.tensor([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
     return cholesky(input, upper=upper)
 
 

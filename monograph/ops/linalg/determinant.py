@@ -76,7 +76,12 @@ def det(A: Tensor) -> Tensor:
 @function(name="det", method="det")
 @with_out
 def det_of(input: Tensor) -> Tensor:
-    """The determinant: `linalg.det`."""
+    """The determinant: `linalg.det`.
+
+    >>> import monograph as mg
+    >>> mg.det(mg.tensor([[2.0, 0.0], [0.0, 3.0]])).item()
+    6.0
+    """
     return det(input)
 
 
@@ -106,7 +111,13 @@ def slogdet(A: Tensor) -> Any:
 @function(name="slogdet", method="slogdet")
 @with_out
 def slogdet_of(input: Tensor) -> Any:
-    """(sign, logabsdet) of the determinant: `linalg.slogdet`."""
+    """(sign, logabsdet) of the determinant: `linalg.slogdet`.
+
+    >>> import monograph as mg
+    >>> sign, logarithm = mg.slogdet(mg.eye(3))
+    >>> sign.item(), logarithm.item()
+    (1.0, 0.0)
+    """
     return return_types.slogdet(*slogdet(input))
 
 

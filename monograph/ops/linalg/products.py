@@ -132,7 +132,12 @@ def _chained(matrices: list[Any]) -> Any:
 
 @function
 def chain_matmul(*matrices: Any) -> Tensor:
-    """The product of several matrices: `linalg.multi_dot`."""
+    """The product of several matrices: `linalg.multi_dot`.
+
+    >>> import monograph as mg
+    >>> mg.chain_matmul(mg.ones(2, 3), mg.ones(3, 4), mg.ones(4, 1)).tolist()
+    [[12.0], [12.0]]
+    """
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
@@ -173,7 +178,12 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 @function(name="cross", method="cross")
 @with_out
 def cross_of(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along dim, or along the first axis of size 3."""
+    """The cross product along dim, or along the first axis of size 3.
+
+    >>> import monograph as mg
+    >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
     if dim is None:
         found = [k for k, extent in enumerate(input.shape) if extent == 3]
         if not found:

@@ -93,7 +93,12 @@ def inv(A: Tensor) -> Tensor:
 @function(method=True)
 @with_out
 def inverse(input: Tensor) -> Tensor:
-    """The inverse: `linalg.inv`."""
+    """The inverse: `linalg.inv`.
+
+    >>> import monograph as mg
+    >>> mg.inverse(mg.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
     return inv(input)
 
 
