@@ -419,10 +419,9 @@ def write_pack(name: str, pack: Pack) -> str:
     Squares of lanes × lanes are turned in registers. What a square writes beyond the last row is
     written again by the next panel; columns beyond the last repeat it, and are not used.
     """
-    tile, lanes, width, depth = pack.tile, pack.tile.lanes, pack.tile.width, pack.depth
-    element, vector = tile.element, tile.vector
+    lanes, width, element = pack.tile.lanes, pack.tile.width, pack.tile.element
     told = "".join(f", i64 {argument}" for argument in pack.arguments)
-    more, panel = _offset("%panel", 0, (width, depth))
+    more, panel = _offset("%panel", 0, (width, pack.depth))
     fewer, last = _offset("%last", -1, (1, pack.columns))
     lines = [
         f"define internal void @{name}(ptr %to, ptr %from{told}) #0 {{",
@@ -453,25 +452,10 @@ def write_pack(name: str, pack: Pack) -> str:
         "  br label %rows",
         "rows:",
         "  %k0 = phi i64 [ 0, %column ], [ %k.next, %square ]",
-        f"  %k.more = icmp slt i64 %k0, {depth}",
+        f"  %k.more = icmp slt i64 %k0, {pack.depth}",
         "  br i1 %k.more, label %square, label %columns.done",
         "square:",
-        f"  %k.next = add i64 %k0, {lanes}",
-        *_mask_of_rows(lanes, depth),
-    ]
-    masked = isinstance(depth, str) or depth % lanes != 0
-    for n in range(lanes):
-        lines.append(f"  %x{n}.at = getelementptr {element}, ptr %f{n}, i64 %k0")
-        lines += _load(f"%x{n}.0", f"%x{n}.at", tile, masked)
-    turned, names = _turned(tile)
-    lines += [*turned, f"  %k.at = mul i64 %k0, {width}"]
-    lines.append(f"  %to.k = getelementptr {element}, ptr %to.n, i64 %k.at")
-    for k in range(lanes):
-        lines += [
-            f"  %t{k} = getelementptr {element}, ptr %to.k, i64 {k * width}",
-            f"  store {vector} {names[k]}, ptr %t{k}, align {tile.itemsize}",
-        ]
-    lines += [
+        *_pack_square(pack),
         "  br label %rows",
         "columns.done:",
         "  br label %columns",
@@ -480,6 +464,25 @@ def write_pack(name: str, pack: Pack) -> str:
         "}",
     ]
     return "\n".join(lines)
+
+
+def _pack_square(pack: Pack) -> list[str]:
+    """The columns at %f0, %f1, … from row %k0 on, as rows at %to.n."""
+    tile, lanes, depth = pack.tile, pack.tile.lanes, pack.depth
+    lines = [f"  %k.next = add i64 %k0, {lanes}", *_mask_of_rows(lanes, depth)]
+    masked = isinstance(depth, str) or depth % lanes != 0
+    for n in range(lanes):
+        lines.append(f"  %x{n}.at = getelementptr {tile.element}, ptr %f{n}, i64 %k0")
+        lines += _load(f"%x{n}.0", f"%x{n}.at", tile, masked)
+    turned, names = _turned(tile)
+    lines += [*turned, f"  %k.at = mul i64 %k0, {tile.width}"]
+    lines.append(f"  %to.k = getelementptr {tile.element}, ptr %to.n, i64 %k.at")
+    for k in range(lanes):
+        lines += [
+            f"  %t{k} = getelementptr {tile.element}, ptr %to.k, i64 {k * tile.width}",
+            f"  store {tile.vector} {names[k]}, ptr %t{k}, align {tile.itemsize}",
+        ]
+    return lines
 
 
 def _mask_of_rows(lanes: int, depth: Stride) -> list[str]:
