@@ -22,6 +22,17 @@ def clamp_probs(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """The logarithms of probabilities, or of p / (1 - p) where there is yes and no."""
+    kept = clamp_probs(probs)
+    return kept.log() - mg.log1p(-kept) if is_binary else kept.log()
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """The probabilities that `probs_to_logits` was given."""
+    return logits.sigmoid() if is_binary else F.softmax(logits, -1)
+
+
 def _one_of(probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
@@ -44,8 +55,7 @@ class _Chance(Distribution):
     @derived
     def logits(self) -> Tensor:
         """log(p / (1 - p))."""
-        probs = clamp_probs(self.probs)
-        return probs.log() - mg.log1p(-probs)
+        return probs_to_logits(self.probs, is_binary=True)
 
     @derived
     def probs(self) -> Tensor:
@@ -260,7 +270,7 @@ class _Categories(Distribution):
     @derived
     def logits(self) -> Tensor:
         """Logarithms of the probabilities."""
-        return clamp_probs(self.probs).log()
+        return probs_to_logits(self.probs)
 
     @derived
     def probs(self) -> Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from .. import record
+from ..autograd.modes import no_grad
 from ..errors import NoDataError
 from ..guards import changes
 from ..ir import dtypes
@@ -133,6 +134,10 @@ class Module(Stateful):
         """
         handle: RemovableHandle = register(self._backward_hooks, hook, prepend, False)
         return handle
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The older name: the gradients are those that `register_full_backward_hook` gives."""
+        return self.register_full_backward_hook(hook)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -414,7 +419,31 @@ class Module(Stateful):
             self._move(place_of(device))
         return self if dtype is None else self._convert(dtype)
 
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the contents of each parameter and buffer by what a function makes of it.
+
+        Conversions come by here where a class has its own `_apply`, to convert what else it holds.
+        """
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for tensor in (*self._parameters.values(), *self._buffers.values()):
+            if tensor is not None:
+                with no_grad():
+                    tensor.data = fn(tensor)
+                if tensor.grad is not None:
+                    tensor.grad.data = fn(tensor.grad)
+        return self
+
+    def _is_plain(self) -> bool:
+        return all(type(module)._apply is Module._apply for module in self.modules())
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Nothing to do: what a module does is compiled as it is."""
+
     def _move(self, where: Any) -> None:
+        if not self._is_plain():
+            self._apply(lambda t: t.to(where))
         for tensor in (*self.parameters(), *self.buffers()):
             if tensor.is_meta and where is not META:
                 raise NoDataError(
@@ -443,6 +472,8 @@ class Module(Stateful):
     def _convert(self: Self, dtype: DType) -> Self:
         if not dtype.is_floating_point:
             raise TypeError(f"a module converts to floating point dtypes only, got {dtype}")
+        if not self._is_plain():
+            return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
         tensors = [*self.parameters(), *self.buffers()]
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
         for tensor in tensors:
@@ -482,6 +513,9 @@ class Module(Stateful):
 
     # --- showing ---
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def extra_repr(self) -> str:
         """What stands between the parentheses; layers name their sizes."""
         return ""
@@ -490,7 +524,7 @@ class Module(Stateful):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         children = self._shown_children()
-        name = type(self).__name__
+        name = self._get_name()
         if not children and len(lines) <= 1:
             return f"{name}({extra})"
         body = "\n".join(lines + children).replace("\n", "\n  ")

@@ -278,6 +278,10 @@ class Stateful:
         """Call hook(module, state_dict, prefix, local_metadata), which may change the state."""
         return self._add_state_hook("after saving", hook)
 
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The older spelling of `register_state_dict_post_hook`."""
+        return self.register_state_dict_post_hook(hook)
+
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs) before a load; it may change any of them.

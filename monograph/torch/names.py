@@ -136,6 +136,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "serialization": _parts("serialization"),
     "multiprocessing": _parts("multiprocessing"),
     "distributed": _parts("distributed"),
+    "distributed.nn": (),
+    "distributed.nn.functional": (),
     "testing": _parts("testing"),
     "jit": _parts("jit"),
     "jit.annotations": ("typing",),

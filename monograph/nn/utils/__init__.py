@@ -10,3 +10,4 @@ from .convert import (
     vector_to_parameters,
 )
 from .norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+from .skipping import skip_init

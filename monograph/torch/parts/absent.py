@@ -123,7 +123,11 @@ REFUSED = {
          "distributed.reduce", "distributed.reduce_scatter", "distributed.send",
          "distributed.recv", "distributed.isend", "distributed.irecv", "distributed.new_group",
          "distributed.get_rank", "distributed.get_world_size", "distributed.get_backend",
-         "distributed.monitored_barrier", "nn.parallel.DistributedDataParallel",
+         "distributed.monitored_barrier",
+         *[f"distributed.nn.{part}{name}" for part in ("", "functional.")
+           for name in ("all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce",
+                        "reduce_scatter", "scatter")],
+         "nn.parallel.DistributedDataParallel",
          "nn.parallel.distributed.DistributedDataParallel", "multiprocessing.spawn",
          "multiprocessing.start_processes"], _PROCESSES
     ),

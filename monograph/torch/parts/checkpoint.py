@@ -44,6 +44,15 @@ def checkpoint_sequential(
     return input
 
 
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The numbers of the devices that arguments are on, and their random states: there are none."""
+    return [], []
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Any], **_: Any) -> None:
+    """Set the random states of devices; there are none besides the CPU's own."""
+
+
 def noop_context_fn() -> Any:
     """Two contexts that do nothing."""
     import contextlib
@@ -51,4 +60,7 @@ def noop_context_fn() -> Any:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = [
+    "checkpoint", "checkpoint_sequential", "get_device_states", "noop_context_fn",
+    "set_device_states",
+]  # fmt: skip

@@ -63,6 +63,10 @@ def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
     return builtins.isinstance(obj, getattr(target_type, "__origin__", target_type))
 
 
+class TracerWarning(Warning):
+    """What tracing says of values that it takes for constant; nothing is traced here."""
+
+
 def fork(func: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """A call that `wait` takes the result of."""
     return functools.partial(func, *args, **options)
@@ -74,8 +78,8 @@ def wait(future: Any) -> Any:
 
 
 __all__ = [
-    "Attribute", "Final", "ScriptFunction", "ScriptModule", "_overload", "_overload_method",
-    "_script_if_tracing", "annotate",
+    "Attribute", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "_overload",
+    "_overload_method", "_script_if_tracing", "annotate",
     "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
     "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace",
     "trace_module", "unused", "wait",

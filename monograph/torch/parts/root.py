@@ -34,10 +34,11 @@ from ... import (
     tensor,
     vmap,
 )
-from ...autograd import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from ...autograd import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from ...ir import dtypes
 from ...ops.define import members
 from ...tensor import Size
+from .cuda import OutOfMemoryError
 from .version import __version__
 
 _NAMES = {**dtypes.BY_NAME, **dtypes.ALIASES, "chalf": None}
@@ -66,15 +67,18 @@ class ElementType:
 globals().update({name: ElementType(name) for name in FLOAT8})
 
 __all__ = [
-    "DType", "Generator", "Size", "Tensor", "__version__", "channels_last", "channels_last_3d",
+    "DType", "Generator", "OutOfMemoryError", "Size", "Tensor", "__version__", "channels_last",
+    "channels_last_3d",
     "compile", "compiled_with_cxx11_abi", "contiguous_format", "cosine_similarity",
-    "default_generator", "device", "dtype", "e", "enable_grad", "from_dlpack", "from_numpy",
+    "default_generator", "detach", "detach_", "device", "dtype", "e", "enable_grad", "from_dlpack",
+    "from_numpy",
     "get_default_device", "get_device_module", "get_num_interop_threads", "get_num_threads",
     "get_printoptions", "has_cuda", "has_cudnn", "has_lapack", "has_mkl", "has_mps", "has_openmp",
     "has_spectral", "inf", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "is_distributed", "is_grad_enabled", "is_inference", "is_inference_mode_enabled",
     "is_vulkan_available", "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis",
-    "no_grad", "pi", "preserve_format", "set_default_device", "set_default_tensor_type",
+    "no_grad", "pi", "preserve_format", "set_anomaly_enabled", "set_default_device",
+    "set_default_tensor_type",
     "set_grad_enabled", "set_num_threads", "set_printoptions", "spmm", "strided", "sym_float",
     "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "typename", "vmap",
     "_assert", *FLOAT8, *[name for name, found in _NAMES.items() if found is not None],
@@ -146,6 +150,21 @@ def get_num_interop_threads() -> int:
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
     """The product of two dense matrices, as PyTorch gives for them too."""
     return input.mm(mat2)
+
+
+def detach(input: Tensor) -> Tensor:  # noqa: A002
+    """The same storage, cut off from derivatives."""
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:  # noqa: A002
+    """Cut a tensor off from derivatives."""
+    return input.detach_()
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Check all gradients for NaN from now on, or no longer."""
+    set_detect_anomaly(mode, check_nan)
 
 
 def is_inference(input: Tensor) -> bool:  # noqa: A002

@@ -13,6 +13,7 @@ Number = int | float | bool
 Device = device | str | int | None
 FileLike = str | os.PathLike[str] | IO[bytes]
 _dtype, _device, _size, _int, _float, _bool = DType, device, Sequence[int], int, float, bool
+TensorType = Tensor
 _TensorOrTensors = Tensor | Sequence[Tensor]
 SymInt, SymFloat, SymBool = int, float, bool
 _T = TypeVar("_T")
@@ -22,7 +23,8 @@ for _name in ("any", "1", "2", "3", "4", "5", "6"):
     globals()[f"_size_{_name}_opt_t"] = int | tuple[int | None, ...]
 
 __all__ = [
-    "Device", "FileLike", "Number", "SymBool", "SymFloat", "SymInt", "_TensorOrTensors", "_bool",
-    "_device", "_dtype", "_float", "_int", "_size", "Generator", "Size", "Tensor",
+    "Device", "FileLike", "Number", "SymBool", "SymFloat", "SymInt", "TensorType",
+    "_TensorOrTensors", "_bool", "_device", "_dtype", "_float", "_int", "_size",
+    "Generator", "Size", "Tensor",
     *[name for name in globals() if name.startswith(("_size_", "_ratio_"))],
 ]  # fmt: skip
