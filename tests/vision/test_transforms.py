@@ -6,6 +6,7 @@ import torch as pytorch
 
 import monograph as mg
 import monograph.torch as torch
+from monograph import nn
 from monograph.vision import transforms
 from monograph.vision.transforms import functional as F
 
@@ -121,3 +122,15 @@ def test_one_angle_of_shear_in_a_list_is_for_both_axes():
     assert F.affine(image, 0.0, [0, 0], 1.0, [20.0]).tolist() == both.tolist()
     with pytest.raises(ValueError, match="shear"):
         F.affine(image, 0.0, [0, 0], 1.0, [1.0, 2.0, 3.0])
+
+
+def test_transforms_are_modules():
+    class Twice(transforms.Grayscale):
+        def forward(self, img):
+            return super().forward(img) * 2
+
+    flip = transforms.RandomHorizontalFlip(1.0)
+    chain = nn.Sequential(transforms.RandomApply(nn.ModuleList([flip]), p=1.0), Twice())
+    x = mg.arange(12.0).reshape(3, 2, 2)
+    assert mg.allclose(chain(x), transforms.Grayscale()(x.flip(-1)) * 2)
+    assert repr(flip) == "RandomHorizontalFlip(p=1.0)"

@@ -11,6 +11,7 @@ import numpy as np
 from ...data.loader import get_worker_info
 from ...data.randomness import numpy_generator
 from ...ir import dtypes
+from ...nn.module import Module
 from ...tensor import Tensor, adopt
 from ..pictures import size_of
 from . import functional as F
@@ -32,12 +33,17 @@ class _WorkerDraws:
     normal = staticmethod(np.random.normal)
 
 
-class Transform:
-    """Something that is called with a picture."""
+class Transform(Module):
+    """Something that is called with a picture; a module, so that it may stand among layers."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        made = object.__new__(cls)
+        Module.__init__(made)
+        return made
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v}" for k, v in vars(self).items() if not k.startswith("_"))
-        return f"{type(self).__name__}({shown})"
+        own = [k for k in vars(self) if not k.startswith("_") and k != "training"]
+        return f"{type(self).__name__}({', '.join(f'{k}={getattr(self, k)}' for k in own)})"
 
 
 class Compose:
@@ -69,22 +75,22 @@ class ToTensor(Transform):
     Size([3, 4, 5])
     """
 
-    def __call__(self, pic: Any) -> Tensor:
+    def forward(self, pic: Any) -> Tensor:
         return F.to_tensor(pic)
 
 
 class PILToTensor(Transform):
     """A picture as bytes, [channels, height, width]."""
 
-    def __call__(self, pic: Any) -> Tensor:
+    def forward(self, pic: Any) -> Tensor:
         return F.pil_to_tensor(pic)
 
 
 class ToImage(PILToTensor):
     """The same under its newer name; tensors stay as they are."""
 
-    def __call__(self, pic: Any) -> Tensor:
-        return pic if isinstance(pic, Tensor) else super().__call__(pic)
+    def forward(self, pic: Any) -> Tensor:
+        return pic if isinstance(pic, Tensor) else super().forward(pic)
 
 
 class ToPILImage(Transform):
@@ -93,7 +99,7 @@ class ToPILImage(Transform):
     def __init__(self, mode: str | None = None) -> None:
         self.mode = mode
 
-    def __call__(self, pic: Any) -> Any:
+    def forward(self, pic: Any) -> Any:
         return F.to_pil_image(pic, self.mode)
 
 
@@ -109,7 +115,7 @@ class ConvertImageDtype(Transform):
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
-    def __call__(self, image: Tensor) -> Tensor:
+    def forward(self, image: Tensor) -> Tensor:
         return F.convert_image_dtype(image, self.dtype)
 
 
@@ -125,7 +131,7 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any = dtypes.float32, scale: bool = False) -> None:
         self.dtype, self.scale = dtype, scale
 
-    def __call__(self, image: Tensor) -> Tensor:
+    def forward(self, image: Tensor) -> Tensor:
         if self.scale:
             return F.convert_image_dtype(image, self.dtype)
         return adopt(image._array().astype(self.dtype.numpy))
@@ -142,7 +148,7 @@ class Normalize(Transform):
     def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
         self.mean, self.std, self._inplace = mean, std, inplace
 
-    def __call__(self, tensor: Tensor) -> Tensor:
+    def forward(self, tensor: Tensor) -> Tensor:
         return F.normalize(tensor, self.mean, self.std, self._inplace)
 
 
@@ -159,7 +165,7 @@ class Lambda(Transform):
             raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__}")
         self.lambd = lambd
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return self.lambd(img)
 
 
@@ -178,7 +184,7 @@ class Resize(Transform):
         self.size, self.interpolation = size, interpolation
         self.max_size, self.antialias = max_size, antialias
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
 
@@ -193,7 +199,7 @@ class CenterCrop(Transform):
     def __init__(self, size: Any) -> None:
         self.size = pair(size)
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return F.center_crop(img, self.size)
 
 
@@ -208,7 +214,7 @@ class Pad(Transform):
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
 
@@ -223,7 +229,7 @@ class FiveCrop(Transform):
     def __init__(self, size: Any) -> None:
         self.size = pair(size)
 
-    def __call__(self, img: Any) -> tuple[Any, ...]:
+    def forward(self, img: Any) -> tuple[Any, ...]:
         (height, width), (h, w) = size_of(img), self.size
         if h > height or w > width:
             raise ValueError(f"Requested crop size {self.size} is bigger than {(height, width)}")
@@ -244,9 +250,9 @@ class TenCrop(FiveCrop):
         super().__init__(size)
         self.vertical_flip = vertical_flip
 
-    def __call__(self, img: Any) -> tuple[Any, ...]:
+    def forward(self, img: Any) -> tuple[Any, ...]:
         flipped = F.vflip(img) if self.vertical_flip else F.hflip(img)
-        return (*super().__call__(img), *super().__call__(flipped))
+        return (*super().forward(img), *super().forward(flipped))
 
 
 # --- with a draw for each picture -----------------------------------------------------------------
@@ -276,7 +282,7 @@ class RandomCrop(Transform):
         top, left = draws().integers(height - h + 1), draws().integers(width - w + 1)
         return int(top), int(left), h, w
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         height, width = size_of(img)
@@ -317,7 +323,7 @@ class RandomResizedCrop(Transform):
         w, h = min(width, round(height * shape)), min(height, round(width / shape))
         return (height - h) // 2, (width - w) // 2, h, w
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         place = self.get_params(img, self.scale, self.ratio)
         return F.resized_crop(img, *place, self.size, self.interpolation, self.antialias)
 
@@ -328,7 +334,7 @@ class _Sometimes(Transform):
     def __init__(self, p: float = 0.5) -> None:
         self.p = p
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return self._change(img) if draws().random() < self.p else img
 
     def _change(self, img: Any) -> Any:
@@ -397,7 +403,7 @@ class Grayscale(Transform):
     def __init__(self, num_output_channels: int = 1) -> None:
         self.num_output_channels = num_output_channels
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return F.rgb_to_grayscale(img, self.num_output_channels)
 
 
@@ -424,7 +430,7 @@ class RandomRotation(Transform):
         self.degrees, self.interpolation = _range(degrees), interpolation
         self.expand, self.center, self.fill = expand, center, fill
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         angle = float(draws().uniform(*self.degrees))
         return F.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
 
@@ -445,7 +451,7 @@ class RandomAffine(Transform):
         self.shear = None if shear is None else _range(shear)
         self.interpolation, self.fill, self.center = interpolation, fill, center
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         random, (height, width) = draws(), size_of(img)
         shift = (0, 0)
         if self.translate is not None:
@@ -478,7 +484,7 @@ class ColorJitter(Transform):
             return None if not value else (low, centre + value)
         return tuple(value)  # type: ignore[return-value]
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         changes = [
             (F.adjust_brightness, self.brightness), (F.adjust_contrast, self.contrast),
             (F.adjust_saturation, self.saturation), (F.adjust_hue, self.hue),
@@ -502,7 +508,7 @@ class GaussianBlur(Transform):
         self.kernel_size = pair(kernel_size)
         self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         return F.gaussian_blur(img, self.kernel_size, float(draws().uniform(*self.sigma)))
 
 
@@ -551,7 +557,7 @@ class RandomApply(Transform):
     def __init__(self, transforms: Sequence[Callable[..., Any]], p: float = 0.5) -> None:
         self.transforms, self.p = transforms, p
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         if draws().random() < self.p:
             for transform in self.transforms:
                 img = transform(img)
@@ -570,7 +576,7 @@ class RandomChoice(Transform):
     def __init__(self, transforms: Sequence[Callable[..., Any]], p: Any = None) -> None:
         self.transforms, self.p = transforms, p
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         shares = np.cumsum(np.full(len(self.transforms), 1.0) if self.p is None else self.p)
         place = int(np.searchsorted(shares / shares[-1], draws().random(), side="right"))
         return self.transforms[min(place, len(self.transforms) - 1)](img)
@@ -588,7 +594,7 @@ class RandomOrder(Transform):
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = transforms
 
-    def __call__(self, img: Any) -> Any:
+    def forward(self, img: Any) -> Any:
         for n in draws().permutation(len(self.transforms)):
             img = self.transforms[n](img)
         return img
