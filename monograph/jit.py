@@ -5,7 +5,8 @@ one recording, and notes where every input comes from: an argument, the storage 
 the function closed over, or a number that is read anew. Later calls launch the program and put the
 results where the function put them: parameters, buffers, optimiser state, gradients, and the value
 returned. What else Python found when it ran is guarded (`guards.py`): if it changed, the function
-is traced again. Traces with other sizes share a program, as recordings do. A function that reads a
+is traced again. Traces with other sizes share a program, as recordings do, and where Python saw no
+size that varies, further sizes need no trace (`jit_sizes.py`). A function that reads a
 value in between, or that returns something to differentiate later, cannot be replayed: it runs as
 usual. `reasons` says why.
 """
@@ -23,6 +24,7 @@ from . import launches, record, statistics
 from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
+from .jit_sizes import fixed_by, resized, without_sizes
 from .recorder import Recorder, current
 from .storage import Meta, Storage, Value, promises
 from .tensor import Parameter, Tensor, from_value
@@ -57,6 +59,7 @@ class Trace:
     results: list[Value] = field(default_factory=list)
     lines: list[launches.Line] = field(default_factory=list)
     origins: list[launches.Line] = field(default_factory=list)  # of each record
+    measured: list[Any] = field(default_factory=list)  # (value, axis): sizes that Python has seen
 
     def __call__(self, recorder: Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
@@ -81,6 +84,7 @@ class Jitted:
         self.function = function
         self.reasons: list[str] = []  # the latest last
         self._replays: dict[Any, list[Replay] | None] = {}  # None: cannot be replayed
+        self._open: dict[Any, Replay] = {}  # by the key without sizes: the latest trace
         self._misses = 0  # calls in a row whose guards did not hold
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
@@ -112,9 +116,30 @@ class Jitted:
                 self._misses = 0
                 return replay.run(values)
             reason = reason or changed  # of the latest trace
-        if reason is None and self._replays:
-            reason = self._difference(key)
+        if replays is _UNSEEN:
+            resized, why = self._resized(key, leaves)
+            if resized is not None:
+                self._keep(key, resized)
+                return resized.run(resized.inputs(leaves))
+            if self._replays:
+                reason = self._difference(key) + why
         return self._trace(key, args, kwargs, leaves, reason)
+
+    def _resized(self, key: Any, leaves: list[Tensor]) -> tuple[Replay | None, str]:
+        """A trace for other sizes made into one for these; and if there is none, why."""
+        known = self._open.get(without_sizes(key))
+        if known is None or getattr(known.executable, "program", None) is None:
+            return None, ""
+        if known.fixed is not None:
+            return None, f"; {known.fixed}"
+        values = known.inputs(leaves)
+        if known.changed(values, [value.meta for value in values]) is not None:
+            return None, ""
+        captured = {id(cell) for cell, _ in known.arguments}
+        for cell, value, meta in zip(known.cells, values, known.metas, strict=True):
+            if id(cell) not in captured and value.meta is not meta:
+                return None, ""
+        return resized(known, values), ""
 
     def _trace(
         self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor], reason: str | None
@@ -127,6 +152,7 @@ class Jitted:
         guards = Guards(self.function, self._arguments(args, kwargs))
         recorder.hold += 1
         recorder.capture, recorder.deposits, recorder.modules = trace, [], []
+        recorder.measured = trace.measured
         try:
             result = _own_storages(self.function(*args, **kwargs))
             record.flush("jit")
@@ -135,7 +161,7 @@ class Jitted:
         finally:
             recorder.hold -= trace.holding
             recorder.capture, recorder.deposits, recorder.modules = None, [], []
-            recorder.cleared = set()
+            recorder.cleared, recorder.measured = set(), []
         if reason is not None:
             self._note(f"traced again: {reason}")
         problem = _obstacle(trace, result, deposits)
@@ -146,6 +172,7 @@ class Jitted:
             guards.settle(modules)
             replay = Replay(trace, leaves, entry, result, deposits, guards)
             problem = _guard_tensors(guards, replay, deposits, cleared)
+            replay.fixed = fixed_by(replay, trace)
         if problem is not None:
             self._note(f"not replayed: {problem}")
         self._keep(key, replay if problem is None else None)
@@ -163,6 +190,10 @@ class Jitted:
         if known is None and len(self._replays) >= TRACES:
             self._replays.pop(next(iter(self._replays)))
         self._replays[key] = [replay, *(known or ())][:STATES]
+        before = self._open.get(open_key := without_sizes(key))
+        if before is not None and replay.fixed is None and before.numbers() != replay.numbers():
+            replay.fixed = "numbers that it computes with depend on sizes"
+        self._open[open_key] = replay
 
     def _arguments(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
         """The arguments by name, where they have names."""
@@ -340,6 +371,7 @@ class Replay:
         deposits: list[Any], guards: Guards,
     ) -> None:  # fmt: skip
         self.executable = trace.executable
+        self.fixed: str | None = None  # why it serves its own sizes only
         self.slots = trace.slots
         self.live = trace.live
         self.watched = trace.executable.watched
@@ -367,7 +399,9 @@ class Replay:
 
     def _note_results(self, trace: Trace, result: Any, deposits: list[Any]) -> None:
         """Where each result goes: to the caller, to a gradient, or over a storage."""
-        place = {id(trace.results[p]): n for n, p in enumerate(self.executable.outputs)}
+        outputs = list(enumerate(self.executable.outputs))
+        place = {id(trace.results[p]): n for n, p in outputs}
+        self.kinds = {n: trace.results[p].meta for n, p in outputs}  # of the results
         held = {id(storage) for storage in self.captured}
         known = [each for each in self.guards.objects() if isinstance(each, Tensor)]
         old = {*self.passed, *[id(t) for t in known]}  # tensors that were there before
@@ -394,7 +428,7 @@ class Replay:
         self.single = isinstance(result, Tensor) and self.returned[id(result)] is not None
         # The same for arguments, by their number.
         self.gradients_of_arguments = [
-            (self.passed[id(leaf)], made._storage.value.meta, place[id(made._storage.value)])
+            (self.passed[id(leaf)], place[id(made._storage.value)])
             for leaf, made in put if id(leaf) in self.passed
         ]  # fmt: skip
         fresh |= {id(made._storage): None for _, made in deposits}
@@ -419,6 +453,11 @@ class Replay:
         """Of each argument, whether the function finds it by itself too, and which it is."""
         return [id(t._storage) * (id(t._storage) in self.met) for t in self.given]
 
+    def numbers(self) -> list[Any]:
+        """The numbers that stay as they are from call to call."""
+        live = {n for n, _ in self.live}
+        return [number for n, number in enumerate(self.slots) if n not in live]
+
     def written(self) -> list[Any]:
         """The storages that the function writes to."""
         return [*self.stays, *[where() for _, where in self.states]]
@@ -434,18 +473,19 @@ class Replay:
             cell.value = arguments[n]._value()
         return [cell.value for cell in self.cells]
 
-    def changed(self, values: list[Value]) -> str | None:
+    def changed(self, values: list[Value], expected: list[Meta] | None = None) -> str | None:
         """What differs from when the call was traced, or None."""
         changed = self.guards.changed()
         if changed is not None:
             return changed
-        if [value.meta for value in values] != self.metas:
-            metas = zip(values, self.metas, strict=True)
+        expected = expected or self.metas
+        if [value.meta for value in values] != expected:
+            metas = zip(values, expected, strict=True)
             other = next(value.meta for value, meta in metas if value.meta is not meta)
             return f"a captured tensor is now {other}"
         if self._met() != self.twice:
             return "an argument is a captured tensor, or was"
-        for n, _, _ in self.gradients_of_arguments:
+        for n, _ in self.gradients_of_arguments:
             if self.given[n]._grad is not None:
                 return "an argument has a gradient now"
         return None
@@ -488,8 +528,8 @@ class Replay:
                 _write(target, outcomes[n], launch, again)
         for n, number in self.states_of_arguments:
             _write(self.given[number]._storage, outcomes[n], launch, again)
-        for number, meta, n in self.gradients_of_arguments:
-            value = _ready(meta, outcomes[n])
+        for number, n in self.gradients_of_arguments:
+            value = _ready(self.kinds[n], outcomes[n])
             value.gradient_of = ref(self.given[number])
             self.given[number]._grad = from_value(value)
             launch.values.append(value)

@@ -106,9 +106,9 @@ class Recorder:
 
     __slots__ = (
         "grad", "eager", "urgent", "autocast", "inference", "packing", "attention", "hold",
-        "capture", "deposits", "modules", "cleared", "depth", "outer", "saved", "own", "mapping",
-        "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared", "records",
-        "results", "leaves", "slots", "live_slots", "key",
+        "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
+        "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
+        "records", "results", "leaves", "slots", "live_slots", "key",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -121,6 +121,7 @@ class Recorder:
         self.attention = False  # whether calls must do what `_attend` does
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
         self.capture: Callable[..., None] | None = None
+        self.measured: list[Any] = []  # (value, axis or None): sizes seen while captured
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
         self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held

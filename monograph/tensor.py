@@ -23,7 +23,7 @@ from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, META, device, place_of, require_here, strided
 from .recorder import current
-from .storage import InferenceStorage, Storage, Value, absent_of, concrete, laid_out, meta_of
+from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, laid_out, meta_of
 from .strides import contiguous
 from .view import STEPS, Origin, View
 
@@ -76,7 +76,21 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The extent of each axis."""
-        return Size(self._value().meta.shape)
+        return Size(self._measured().shape)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        """The shape, for code that checks it and hands it on to operators, and decides nothing by
+        it: a trace does not take note."""
+        return self._value().meta.shape
+
+    def _measured(self, axis: int | None = None) -> Meta:
+        """What kind of value it is. A trace notes that Python has seen its sizes, or one."""
+        value = self._value()
+        recorder = current.recorder
+        if recorder.capture is not None:
+            recorder.measured.append((value, axis))
+        return value.meta
 
     @property
     def dtype(self) -> DType:
@@ -105,7 +119,12 @@ class Tensor:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one axis."""
-        return self.shape if dim is None else self.shape[dim]
+        if dim is None:
+            return self.shape
+        shape = self._sizes
+        extent = shape[dim]
+        self._measured(dim % len(shape))
+        return extent
 
     def dim(self) -> int:
         """The number of axes."""
@@ -113,7 +132,7 @@ class Tensor:
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._value().meta.size
+        return self._measured().size
 
     # --- where its elements lie ---
 
@@ -155,6 +174,7 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours: along each axis, or one."""
+        self._measured()
         strides = self._geometry().strides
         return strides if dim is None else strides[dim]
 

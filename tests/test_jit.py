@@ -480,6 +480,121 @@ def test_ten_batch_sizes_compile_three_times_at_most(backend, monkeypatch, tmp_p
         assert plain(mg.tensor(x), mg.tensor(y)).item() == pytest.approx(loss, rel=1e-4)
 
 
+def _at_sizes(function, sizes, make):
+    """(how often Python ran, results of replay, results of plain calls) over calls of each size."""
+    calls = 0
+
+    def counted(*args):
+        nonlocal calls
+        calls += 1
+        return function(*args)
+
+    run = mg.jit(counted)
+    pairs = []
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=0):
+        for n in sizes:
+            given = make(n)
+            pairs.append((run(*given), function(*given)))
+    return calls, run, pairs
+
+
+SIZES = (32, 48, 7, 16, 20, 64, 33, 50, 12, 9)
+
+
+def test_sizes_that_python_never_sees_are_traced_twice(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+    weight = mg.tensor(np.linspace(-1, 1, 20, dtype="f").reshape(4, 5), requires_grad=True)
+
+    def step(x, y):
+        scores = (x @ weight).relu().flatten(1)
+        loss = F.cross_entropy(scores, y)
+        (gradient,) = mg.autograd.grad(loss, [weight])
+        return {"loss": loss.detach(), "gradient": gradient, "rows": scores.detach()[:, -1]}
+
+    calls, run, pairs = _at_sizes(
+        step, SIZES, lambda n: (mg.rand(n, 4), mg.tensor(np.arange(n) % 5))
+    )
+    assert calls == 2 and len(run.reasons) == 1
+    for n, (mine, plain) in zip(SIZES, pairs, strict=True):
+        assert mine["rows"].shape == (n,) and mine["gradient"].shape == (4, 5)
+        for name, value in mine.items():
+            np.testing.assert_allclose(value.numpy(), plain[name].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_arguments_written_and_differentiated_at_sizes_that_were_not_traced(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+
+    def step(x, state):
+        (x * x).sum().backward()
+        state += 1
+        return state * 2
+
+    def make(n):
+        return mg.arange(n, dtype=mg.float32).requires_grad_(), mg.zeros(n)
+
+    run = mg.jit(step)
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=0):
+        for n in SIZES:
+            x, state = make(n)
+            made = run(x, state)
+            np.testing.assert_array_equal(x.grad.numpy(), 2 * np.arange(n))
+            np.testing.assert_array_equal(state.numpy(), np.ones(n))
+            np.testing.assert_array_equal(made.numpy(), np.full(n, 2))
+    assert len(run.reasons) == 1
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda x: x.shape[0], lambda x: x.size(0), len, lambda x: x.numel() // 4]
+)
+def test_sizes_that_python_sees_are_traced_each(monkeypatch, ask):
+    """Python may do anything with a size: here it is a number, and a branch."""
+    monkeypatch.setattr(record, "programs", Programs())
+
+    def scaled(x):
+        n = ask(x)
+        return x * n if n > 20 else x - n
+
+    calls, run, pairs = _at_sizes(scaled, SIZES, lambda n: (mg.rand(n, 4),))
+    assert calls == len(SIZES)
+    assert "Python asks for the shape of" in run.reasons[-1]
+    for mine, plain in pairs:
+        np.testing.assert_array_equal(mine.numpy(), plain.numpy())
+
+
+def test_sizes_of_captured_tensors_may_be_seen(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+    weight = mg.ones(4, 6)
+    calls, _, pairs = _at_sizes(
+        lambda x: x @ weight / weight.shape[1], SIZES, lambda n: (mg.rand(n, 4),)
+    )
+    assert calls == 2
+    for mine, plain in pairs:
+        np.testing.assert_allclose(mine.numpy(), plain.numpy(), rtol=1e-6)
+
+
+def test_draws_of_sizes_that_vary_are_those_of_plain_calls(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+    run = mg.jit(lambda x: F.dropout(x, 0.5))
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=0):
+        mg.manual_seed(1)
+        mine = [run(mg.ones(n, 4)).numpy() for n in SIZES]
+        mg.manual_seed(1)
+        plain = [F.dropout(mg.ones(n, 4), 0.5).numpy() for n in SIZES]
+    for a, b in zip(mine, plain, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_sizes_that_do_not_go_together_are_refused_as_ever(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+    run = mg.jit(lambda a, b: a + b)
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=0):
+        for n in (5, 6, 7):
+            assert run(mg.ones(n), mg.ones(n)).sum().item() == 2 * n
+        with pytest.raises(RuntimeError):
+            run(mg.ones(8), mg.ones(9))
+        assert run(mg.ones(8), mg.ones(1)).sum().item() == 16
+
+
 # --- arguments ------------------------------------------------------------------------------------
 
 

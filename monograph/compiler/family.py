@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,11 @@ class Sized:
         if values is None or not self.decisions.hold(values):
             return None
         return values if self.template.shapes_at(values) == recording.shapes else None
+
+    def values_of(self, sizes: Sequence[int]) -> dict[str, int] | None:
+        """The values of the symbols, given the sizes of leaves alone; None if it does not fit."""
+        values = self.form.values_of(sizes)
+        return values if values is not None and self.decisions.hold(values) else None
 
 
 @dataclass
@@ -164,7 +170,7 @@ class Member:
             _report(problem)
             return None
         statistics.counters.instantiations += 1
-        executable.family = self.family
+        executable.family, executable.program = self.family, program
         return executable  # type: ignore[no-any-return]
 
 

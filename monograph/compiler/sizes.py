@@ -103,12 +103,17 @@ class Form:
 
     def values(self, numbers: Numbers) -> dict[str, int] | None:
         """What the symbols stand for in a recording with these numbers; None if it does not fit."""
+        values = self.values_of(numbers)
+        return values if values is not None and len(numbers) == len(self.sizes) else None
+
+    def values_of(self, numbers: Sequence[int]) -> dict[str, int] | None:
+        """The same, given the first of the numbers: what all symbols are read from."""
         values = {}
         for name, place, low in self.symbols:
             if numbers[place] < low:
                 return None
             values[name] = numbers[place]
-        for size, number in zip(self.sizes, numbers, strict=True):
+        for size, number in zip(self.sizes, numbers, strict=False):
             if value_at(size, values) != number:
                 return None
         return values

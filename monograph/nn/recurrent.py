@@ -150,7 +150,7 @@ class RNNBase(Module):
         state = self._start(hx, x, 3 if batched else 2)
         if not batched:
             state = tuple([s.unsqueeze(1) for s in state]) if hx is not None else state
-        self._check(x, state, x.shape[1])
+        self._check(x, state, x._sizes[1])
         output, last = self._layers(x, state, None)
         if not batched:
             return output.squeeze(1), self._result([s.squeeze(1) for s in last])
@@ -183,7 +183,7 @@ class RNNBase(Module):
             return tuple(given)
         layers = self.num_layers * (2 if self.bidirectional else 1)
         widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
-        return tuple([zero_tensor(layers, x.shape[1], w, dtype=x.dtype) for w in widths])
+        return tuple([zero_tensor(layers, x._sizes[1], w, dtype=x.dtype) for w in widths])
 
     def _check(self, x: Any, state: State, batch: int) -> None:
         weight, _ = self._pair("ih", "_l0")
@@ -192,7 +192,7 @@ class RNNBase(Module):
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: model.to({x.dtype})"
             )
-        if x.shape[-1] != self.input_size:
+        if x._sizes[-1] != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. "
                 f"Expected {self.input_size}, got {x.shape[-1]}"
@@ -200,7 +200,7 @@ class RNNBase(Module):
         layers = self.num_layers * (2 if self.bidirectional else 1)
         for n, s in enumerate(state):
             width = self.hidden_size if n else self.proj_size or self.hidden_size
-            if tuple(s.shape) != (layers, batch, width):
+            if s._sizes != (layers, batch, width):
                 name = "hidden" if self.states == 1 else f"hidden[{n}]"
                 raise RuntimeError(
                     f"Expected {name} size {(layers, batch, width)}, got {list(s.shape)}"

@@ -101,8 +101,8 @@ def scaled_dot_product_attention(
     8.0
     """
     _require_attention(query, key, value, attn_mask, is_causal)
-    factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
-    grouped = enable_gqa and query.ndim > 2 and query.shape[-3] != key.shape[-3]
+    factor = 1.0 / math.sqrt(query._sizes[-1] or 1) if scale is None else float(scale)
+    grouped = enable_gqa and query.ndim > 2 and query._sizes[-3] != key._sizes[-3]
     if dropout_p > 0:
         seed, offset = default_generator.draw()
         return attention(  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ def _projected_apart(inputs: Any, weights: Any, bias: Tensor | None) -> Any:
 
 def _by_head(x: Any, heads: int) -> Any:
     """[L, N, E] as [N, heads, L, E / heads]."""
-    rows, samples, width = x.shape
+    rows, samples, width = x._sizes
     return x.reshape(rows, samples, heads, width // heads).permute(1, 2, 0, 3)
 
 
@@ -176,12 +176,12 @@ def _require_heads(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, he
             "multi_head_attention_forward: query, key and value must have 2 or 3 axes alike, "
             f"got {list(query.shape)}, {list(key.shape)}, {list(value.shape)}"
         )
-    if query.shape[-1] != embed_dim or embed_dim % heads:
+    if query._sizes[-1] != embed_dim or embed_dim % heads:
         raise OperandError(
             f"multi_head_attention_forward: the embedding {query.shape[-1]} must be {embed_dim} "
             f"and divisible by the {heads} heads"
         )
-    if tuple(key.shape[:-1]) != tuple(value.shape[:-1]):
+    if key._sizes[:-1] != value._sizes[:-1]:
         raise OperandError(
             f"multi_head_attention_forward: key {list(key.shape)} and value {list(value.shape)} "
             "must agree in length and batch"
@@ -252,7 +252,7 @@ def multi_head_attention_forward(
         shares = shares.mean(1) if average_attn_weights else shares
     else:
         made = scaled_dot_product_attention(q, k, v, mask, share, causal)
-    joined = made.permute(2, 0, 1, 3).reshape(query.shape[0], query.shape[1], -1)  # type: ignore
+    joined = made.permute(2, 0, 1, 3).reshape(*query._sizes[:2], -1)  # type: ignore
     result = linear(joined, out_proj_weight, out_proj_bias)
     if alone:
         result = result.squeeze(1)
@@ -280,7 +280,7 @@ def _checked(
     attn_mask: Any, key_padding_mask: Any, query: Tensor, key: Tensor, heads: int
 ) -> tuple[Any, Any]:
     """Both masks, whose shapes fit query [L, N, E] and key [S, N, E]."""
-    target, samples, source = query.shape[0], query.shape[1], key.shape[0]
+    target, samples, source = *query._sizes[:2], key._sizes[0]
     if attn_mask is not None:
         shapes = [(target, source), (samples * heads, target, source)]
         if tuple(attn_mask.shape) not in shapes:

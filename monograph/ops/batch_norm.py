@@ -142,7 +142,7 @@ def batch_norm(
             input, running_mean, running_var, weight, bias, eps
         )
     y = batch_norm_training(input, weight, bias, eps)
-    if (running_mean is not None or running_var is not None) and 0 not in input.shape:
+    if (running_mean is not None or running_var is not None) and 0 not in input._sizes:
         with no_grad():
             _move((running_mean, running_var), batch_statistics(input), momentum)
     return y  # type: ignore[no-any-return]

@@ -27,7 +27,7 @@ def laid(made: Tensor, form: Any) -> Tensor:
     if form is None or form is preserve_format:
         return made
     order = placement.order_of(form, made.ndim)
-    shape = tuple(made.shape)
+    shape = made._sizes
     return lay_out(made, contiguous(shape) if order is None else in_order(order, shape))
 
 

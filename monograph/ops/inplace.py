@@ -24,7 +24,7 @@ def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor
 
 def over(x: Tensor, new: Tensor, name: str) -> Tensor:
     """x with the result of the operator `name` in the place of its contents."""
-    if tuple(new.shape) != tuple(x.shape):
+    if new._sizes != x._sizes:
         raise errors.OperandError(
             f"{name}_: the result {list(new.shape)} does not fit "
             f"the tensor {list(x.shape)} in place"

@@ -55,7 +55,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     [[1, 2], [3, 4]]
     """
     listed = _listed(tensors, "stack")
-    if any(x.shape != listed[0].shape for x in listed):
+    if any(x._sizes != listed[0]._sizes for x in listed):
         shapes = ", ".join(str(list(x.shape)) for x in listed)
         raise errors.OperandError(f"stack expects each tensor to be equal size, got {shapes}")
     return _beside([shape.unsqueeze(x, dim) for x in listed], dim)

@@ -51,7 +51,7 @@ def sliced(
 def _extent(x: Tensor, dim: int, name: str) -> int:
     if not x.ndim:
         raise errors.OperandError(f"{name} expects at least a 1-dimensional tensor")
-    return x.shape[axis_of(x, dim)]
+    return x.size(axis_of(x, dim))
 
 
 def _between(x: Tensor, places: list[int], dim: int) -> tuple[Tensor, ...]:

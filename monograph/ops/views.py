@@ -55,7 +55,7 @@ def _fits(x: Tensor, sizes: tuple[int, ...]) -> bool:
         return True
     meta, strides, steps = x._origin()
     try:
-        step = (reshape_to.operator, (resolve_shape(x.numel(), sizes),))
+        step = (reshape_to.operator, (resolve_shape(x._value().meta.size, sizes),))
     except ValueError:
         return True  # the call says what is wrong
     return geometry_of(meta, strides, (*steps, step)) is not None
@@ -139,8 +139,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise errors.OperandError("flatten: start_dim comes after end_dim")
     if first == last:
         return input
-    middle = Size(input.shape[first : last + 1]).numel()
-    return reshape(input, *input.shape[:first], middle, *input.shape[last + 1 :])
+    sizes = input._sizes
+    middle = Size(sizes[first : last + 1]).numel()
+    return reshape(input, *sizes[:first], middle, *sizes[last + 1 :])
 
 
 @function(method=True)

@@ -117,6 +117,7 @@ class CpuExecutable:
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
         self.family: Any = None
+        self.program: Any = None  # for many sizes: the one that this is
         self.shared = bool(image.objects)  # with programs for other sizes
         self.image: Image | None = None  # of a program for many sizes at these, to be kept
         self.compilation: Compilation | None = None
