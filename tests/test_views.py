@@ -232,3 +232,19 @@ def test_pieces_at_ever_new_places_are_not_remembered():
     before = len(geometry._known)
     assert [data[n].tolist()[0] for n in range(500)] == [2.0 * n for n in range(500)]
     assert len(geometry._known) - before < 5
+
+
+@pytest.mark.parametrize("write", ["fill_", "zero_"])
+def test_a_number_is_written_into_what_shows_a_place_many_times(write):
+    found = []
+    for library in (mg, torch):
+        x = library.arange(6.0).reshape(2, 1, 3)
+        y = (x[:, :, 1:] * 1).expand(3, 2, 4, 2)
+        z = library.zeros(0, 3).expand(2, 0, 3)
+        for t in (y, z):
+            getattr(t, write)(*([5.0] if write == "fill_" else []))
+        y[0].tolist()
+        with pytest.raises(RuntimeError, match="single memory location"):
+            y.add_(1)
+        found.append((x.tolist(), y.tolist(), list(z.shape)))
+    assert found[0] == found[1]

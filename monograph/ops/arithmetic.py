@@ -14,7 +14,7 @@ from ..record import call
 from ..tensor import Tensor
 from . import comparison, integers, math, matmul
 from .define import Scalar, function, operator
-from .inplace import in_place, into
+from .inplace import in_place, into, over
 from .views import expand
 
 f = build.functions
@@ -67,7 +67,7 @@ def lerp(x: Tensor, end: Tensor, weight: Tensor | Scalar) -> Any:
     return build.select(f.abs(share) < 0.5, x + share * way, end - way * (1.0 - share))
 
 
-@operator(inplace=True)
+@operator
 def fill(x: Tensor, value: Tensor | Scalar) -> Any:
     """A tensor like x whose elements are all the value.
 
@@ -78,6 +78,24 @@ def fill(x: Tensor, value: Tensor | Scalar) -> Any:
     if value.ndim:
         raise ValueError(f"the value must be a number or have no axes, got {list(value.shape)}")
     return build.broadcast_to(build.as_node(value, x.dtype), x.shape)
+
+
+@function
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """All elements are set to a number; the same one may be seen at many places.
+
+    >>> import monograph as mg
+    >>> x = mg.zeros(2)
+    >>> x.expand(3, 2).fill_(7).shape, x.tolist()
+    (Size([3, 2]), [7.0, 7.0])
+    """
+    target = input
+    if input._view is not None and not isinstance(value, Tensor) and input._geometry().overlaps:
+        for axis, stride in enumerate(input.stride()):
+            if stride == 0 and input.shape[axis]:
+                target = target.narrow(axis, 0, 1)
+    over(target, fill(target, value), "fill")
+    return input
 
 
 @function
@@ -213,7 +231,7 @@ def _attach() -> None:
     function(_difference, method=True, inplace=True, aliases=("subtract",))
     function(_power, method=True, inplace=True)
     Tensor.copy_ = in_place(_copy, "copy")  # type: ignore[attr-defined]
-    Tensor.zero_ = zero_  # type: ignore[attr-defined]
+    Tensor.fill_, Tensor.zero_ = fill_, zero_  # type: ignore[attr-defined]
     arithmetic = {
         "add": math.add, "sub": math.sub, "mul": math.mul, "truediv": math.div, "div": math.div,
         "floordiv": math.floor_divide, "mod": math.remainder, "pow": _power,
