@@ -224,15 +224,8 @@ def multi_head_attention_forward(
     causal = is_causal and key_padding_mask is None and not need_weights
     if causal:
         attn_mask = None
-    q: Any
-    k: Any
-    v: Any
-    if use_separate_proj_weight:
-        weights = q_proj_weight, k_proj_weight, v_proj_weight
-        q, k, v = _projected_apart((query, key, value), weights, in_proj_bias)
-    else:
-        assert in_proj_weight is not None
-        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+    apart = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    q, k, v = _query_key_value((query, key, value), apart, in_proj_weight, in_proj_bias)
     attn_mask, key_padding_mask = _checked(attn_mask, key_padding_mask, query, key, num_heads)
     if bias_k is not None and bias_v is not None:
         k = cat([k, bias_k.expand(1, k.shape[1], -1)])  # type: ignore[attr-defined]
@@ -258,6 +251,14 @@ def multi_head_attention_forward(
         result = result.squeeze(1)
         shares = None if shares is None else shares.squeeze(0)
     return result, shares
+
+
+def _query_key_value(given: Any, apart: Any, weight: Tensor | None, bias: Tensor | None) -> Any:
+    """The three projections, by a weight each or by one weight for all."""
+    if apart is not None:
+        return _projected_apart(given, apart, bias)
+    assert weight is not None
+    return _projected(*given, weight, bias)
 
 
 def _given_or(static: Any, own: Any, heads: int) -> Any:
