@@ -92,16 +92,10 @@ def hessian(
     [[6.0]]
     """
     _check_strict(func, inputs, strict)
-
-    def scalar(*given: Any) -> Any:
-        output = func(*given)
-        _scalar_only(output, "hessian")
-        return output.reshape(())
-
     primals = _listed(inputs)
     argnums = tuple(range(len(primals))) if isinstance(inputs, (tuple, list)) else 0
     outer = transforms.jacrev if outer_jacobian_strategy == "reverse-mode" else transforms.jacfwd
-    second = outer(transforms.jacrev(scalar, argnums), argnums)
+    second = outer(transforms.jacrev(_as_scalar(func, "hessian"), argnums), argnums)
     return _settled(second(*primals), create_graph)
 
 
@@ -145,8 +139,7 @@ def jvp(
     """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
-    tangents = _listed(_one(v, primals[0] if len(primals) == 1 else None, "jvp"))
-    return _settled(transforms.jvp(func, primals, tangents), create_graph)
+    return _settled(transforms.jvp(func, primals, _direction(v, primals, "jvp")), create_graph)
 
 
 def vhp(
@@ -162,15 +155,9 @@ def vhp(
     """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
-    argnums = tuple(range(len(primals)))
-
-    def slopes(*given: Any) -> Any:
-        value, parts = transforms.value_and_grad(_as_scalar(func, "vhp"), argnums)(*given)
-        return parts, value
-
-    _, pull, output = transforms.vjp(slopes, *primals, has_aux=True)
-    given = _listed(_one(v, primals[0] if len(primals) == 1 else None, "vhp"))
-    return _settled((output, _same_form(pull(given), inputs)), create_graph)
+    _, pull, output = transforms.vjp(_slopes(func, "vhp"), *primals, has_aux=True)
+    parts = pull(_direction(v, primals, "vhp"))
+    return _settled((output, _same_form(parts, inputs)), create_graph)
 
 
 def hvp(
@@ -186,18 +173,30 @@ def hvp(
     """
     _check_strict(func, inputs, strict)
     primals = _listed(inputs)
-    argnums = tuple(range(len(primals)))
-
-    def slopes(*given: Any) -> Any:
-        value, parts = transforms.value_and_grad(_as_scalar(func, "hvp"), argnums)(*given)
-        return parts, value
-
-    given = _listed(_one(v, primals[0] if len(primals) == 1 else None, "hvp"))
-    _, parts, output = transforms.jvp(slopes, primals, given, has_aux=True)
+    given = _direction(v, primals, "hvp")
+    _, parts, output = transforms.jvp(_slopes(func, "hvp"), primals, given, has_aux=True)
     return _settled((output, _same_form(parts, inputs)), create_graph)
 
 
+def _direction(v: Any, primals: Any, name: str) -> Any:
+    """The given v as a list, or one for a single input of one number."""
+    return _listed(_one(v, primals[0] if len(primals) == 1 else None, name))
+
+
+def _slopes(func: Function, name: str) -> Function:
+    """A function of one number as its derivatives by all inputs, and beside them its value."""
+
+    def slopes(*given: Any) -> Any:
+        argnums = tuple(range(len(given)))
+        value, parts = transforms.value_and_grad(_as_scalar(func, name), argnums)(*given)
+        return parts, value
+
+    return slopes
+
+
 def _as_scalar(func: Function, name: str) -> Function:
+    """The same function, which must return one number, with a result without axes."""
+
     def scalar(*given: Any) -> Any:
         output = func(*given)
         _scalar_only(output, name)
