@@ -14,7 +14,10 @@ from typing import Any
 
 from ..ir import build, dtypes
 from ..ir.check import check as require
+from ..ops.comparison import isclose
+from ..ops.creation import full
 from ..ops.define import operator
+from ..ops.linalg.cholesky import cholesky_ex
 from ..tensor import Tensor
 
 
@@ -142,6 +145,25 @@ def independent(base: Constraint, reinterpreted: int) -> Constraint:
     return Constraint(f"IndependentConstraint({base})", test, depth, base.is_discrete)
 
 
+def _square(x: Tensor) -> Tensor:
+    """Of each matrix of a batch; they are all alike."""
+    return full(tuple(x.shape[:-2]), x.shape[-1] == x.shape[-2])
+
+
+def _symmetric(x: Tensor) -> Any:
+    """Up to rounding."""
+    if x.shape[-1] != x.shape[-2]:
+        return _square(x)
+    return isclose(x, x.mT, atol=1e-6).flatten(-2).all(-1)  # type: ignore[attr-defined]
+
+
+def _positive_definite(x: Tensor) -> Any:
+    """Whether it has a Cholesky factor."""
+    if x.shape[-1] != x.shape[-2]:
+        return _square(x)
+    return _symmetric(x) & (cholesky_ex(x.detach()).info == 0)
+
+
 dependent = Constraint("Dependent()", lambda x: x == x)
 real = Constraint("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
@@ -162,13 +184,9 @@ lower_triangular = Constraint("LowerTriangular()", _lower, 2)
 lower_cholesky = Constraint(
     "LowerCholesky()", lambda x: _lower(x) & _all_last(x.diagonal(dim1=-2, dim2=-1) > 0), 2
 )
-square = Constraint("Square()", lambda x: x.sum((-2, -1)) == x.sum((-2, -1)), 2)
-symmetric = Constraint("Symmetric()", lambda x: ((x - x.mT).abs() <= 1e-6).flatten(-2).all(-1), 2)
-positive_definite = Constraint(
-    "PositiveDefinite()",
-    lambda x: symmetric.check(x) & (x.detach().diagonal(dim1=-2, dim2=-1) > 0).all(-1),
-    2,
-)
+square = Constraint("Square()", _square, 2)
+symmetric = Constraint("Symmetric()", _symmetric, 2)
+positive_definite = Constraint("PositiveDefinite()", _positive_definite, 2)
 
 
 @operator(to=None, method=False)

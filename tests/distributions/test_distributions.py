@@ -196,6 +196,24 @@ def test_straight_through_draws_have_gradients():
     assert drawn.sum().item() == 1 and logits.grad.abs().sum().item() > 0
 
 
+MATRICES = {
+    "definite": [[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1e-3]]],
+    "not definite": [[[1.0, 2.0], [2.0, 1.0]], [[-1.0, 0.0], [0.0, 1.0]]],
+    "not symmetric": [[[1.0, 0.5], [0.0, 1.0]]],
+    "not square": [[[1.0, 0.5, 0.0], [0.5, 1.0, 0.0]]],
+}
+
+
+@pytest.mark.parametrize("matrices", MATRICES)
+@pytest.mark.parametrize("name", ["square", "symmetric", "positive_definite"])
+def test_constraints_on_matrices(name, matrices):
+    results = []
+    for library in (mg, pytorch):
+        constraint = getattr(library.distributions.constraints, name)
+        results.append(constraint.check(library.tensor(MATRICES[matrices])).tolist())
+    assert results[0] == results[1]
+
+
 def test_bad_parameters_are_refused():
     with pytest.raises(ValueError, match="Expected parameter scale"):
         torch.distributions.Normal(0.0, -1.0)
