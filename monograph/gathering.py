@@ -15,6 +15,7 @@ import numpy as np
 from . import record
 from .config import config
 from .recorder import current
+from .storage import Meta
 from .tensor import Tensor, adopt
 
 PIECES = 8  # fewer are recorded: a program with a handful of parts comes again
@@ -27,40 +28,49 @@ def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
     recorder = current.recorder
     if len(pieces) < PIECES or recorder.hold or recorder.attention or config.backend != "cpu":
         return None
-    first = pieces[0]
-    rank, dtype, size = first.ndim, first.dtype, 0
-    if not -rank <= dim < rank:
-        return None
+    kind: Meta | None = None
+    size = 0
     for x in pieces:
-        if x.__class__ is not Tensor or not _is_data(x) or x.dtype is not dtype:
+        if x.__class__ is not Tensor:
             return None
-        size += x.numel()
-    if len(pieces) < MANY and size * dtype.itemsize > BYTES:
+        whole, view = x._storage.value, x._view
+        value = whole if view is None else view.value
+        meta = value.meta
+        # Known, of a storage in the usual order, and no derivative is asked for.
+        if not whole.ready or value.requires_grad or whole.requires_grad or whole.meta.strides:
+            return None
+        if meta is not kind:
+            if kind is not None and not _fit(meta, kind, dim):
+                return None  # the operator says so in its words, or casts
+            kind = meta
+        size += meta.size
+    if kind is None or (len(pieces) < MANY and size * kind.dtype.itemsize > BYTES):
         return None
-    if not _fit([tuple(x.shape) for x in pieces], dim % rank):
+    if not -len(kind.shape) <= dim < len(kind.shape):
         return None
     record.wait()
     return adopt(np.concatenate([_contents(x) for x in pieces], dim))
 
 
-def _is_data(x: Tensor) -> bool:
-    """Whether the contents are known, and no derivative is asked of them."""
-    whole, view = x._storage.value, x._view
-    if not whole.ready or whole.requires_grad or whole.meta.strides is not None:
+def _fit(a: Meta, b: Meta, dim: int) -> bool:
+    """Whether all but the size along dim agrees."""
+    if a.dtype is not b.dtype or len(a.shape) != len(b.shape):
         return False
-    return view is None or not view.value.requires_grad
-
-
-def _fit(shapes: Sequence[tuple[int, ...]], k: int) -> bool:
-    """Whether all sizes but that of axis k agree; if not, the operator says so in its words."""
-    beside = {(*shape[:k], *shape[k + 1 :]) for shape in shapes}
-    return len(beside) == 1 and len({len(shape) for shape in shapes}) == 1
+    return all(
+        m == n or k in (dim, dim + len(a.shape))
+        for k, (m, n) in enumerate(zip(a.shape, b.shape, strict=True))
+    )
 
 
 def _contents(x: Tensor) -> np.ndarray:
-    view = x._view
+    whole, view = x._storage.value, x._view
     if view is None:
-        return x._storage.value.array()
-    if view.value.ready and view.version == x._storage.version:
-        return view.value.array()
+        return whole.array()
+    value, origin = view.value, view.origin
+    if view.version != x._storage.version:
+        return x._array()
+    if value.ready:
+        return value.array()
+    if origin is not None and origin[1] is None and not origin[2]:  # the beginning, reshaped
+        return whole.array().reshape(-1)[: value.meta.size].reshape(value.meta.shape)
     return x._array()

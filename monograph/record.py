@@ -262,6 +262,7 @@ def record_call(
     record = Record(signature, inputs, needs_grad and not grad)
     if signature.absent:
         return _without_data(record, needs_grad and grad)
+    record.born = recorder.epoch
     # The user's line is that of the innermost frame outside this package.
     try:
         frame: Any = sys._getframe(nearest)

@@ -44,7 +44,7 @@ class Signature:
 class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
-    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks")
+    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks", "born")
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
@@ -53,12 +53,13 @@ class Record:
         self.code: Any = None  # of the user's function, and how far into it
         self.hooks: Any = None  # of the user's, on its node in the graph
         self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
+        self.born = 0  # the epoch of the recording that it was made for
 
     def copy(self) -> Record:
         """The same call, with a list of inputs of its own."""
         made = Record(self.signature, list(self.inputs), self.stop)
         made.code, made.offset = self.code, self.offset
-        made.walk, made.hooks = self.walk, self.hooks
+        made.walk, made.hooks, made.born = self.walk, self.hooks, self.born
         return made
 
     @property

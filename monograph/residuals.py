@@ -8,7 +8,6 @@ pass follows.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 from .compiler.recording import BACKWARD, placeholders
@@ -23,24 +22,26 @@ class Residuals:
     it. The next flush with the same key does.
     """
 
-    REMEMBERED = 8  # flushes
+    REMEMBERED = 128  # flushes
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
-        self._latest: deque[tuple[int, Any]] = deque(maxlen=self.REMEMBERED)  # (epoch, key)
+        self._latest: dict[int, Any] = {}  # epoch → key, the oldest first
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
 
     def note(self, value: Value) -> None:
         """A result is recorded again for a backward pass."""
         if value.ready or value.position < 0:
             return
-        key = next((key for epoch, key in self._latest if epoch == value.epoch), None)
+        key = self._latest.get(value.epoch)
         if key is not None and self._is_dear(value.tape.signature):
             self.wanted.setdefault(key, set()).add(value.position)
 
     def extend(self, epoch: int, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """The positions that a flush is to compute, with those a backward pass will ask for."""
-        self._latest.append((epoch, key))
+        self._latest[epoch] = key
+        if len(self._latest) > self.REMEMBERED:
+            del self._latest[next(iter(self._latest))]
         kept = self.wanted.get(key) if self.wanted else None  # to hash a key takes a while
         return wanted if kept is None else tuple(sorted(kept.union(wanted)))
 

@@ -46,6 +46,28 @@ def test_a_write_afterwards_is_not_seen():
     assert joined.sum().item() == 0
 
 
+def test_views_of_results_that_were_read():
+    table = mg.tensor(np.arange(20.0, dtype=np.float32).reshape(10, 2))
+    chosen = []
+    for n in range(10):
+        best = (table[n] * 2).max(0, keepdim=True).indices.view(1, 1)
+        assert best.item() == 1
+        chosen.append(best)
+    joined = mg.cat(chosen)
+    assert mg.stats().pending == 0 and joined.tolist() == [[1]] * 10
+    turned = [(table * n).t() for n in range(9)]
+    mg.synchronize()
+    assert mg.cat(turned, 1)[1].tolist() == [
+        float(n * (2 * k + 1)) for n in range(9) for k in range(10)
+    ]
+
+
+def test_pieces_of_other_dtypes_are_promoted():
+    parts = [mg.ones(2) if n % 2 else mg.ones(2, dtype=mg.int64) for n in range(9)]
+    mg.synchronize()
+    assert mg.cat(parts).dtype is mg.float32
+
+
 def test_a_piece_that_was_written_shows_it():
     whole = mg.zeros(9, 2)
     parts = [whole[n] for n in range(9)]

@@ -23,11 +23,15 @@ from .hooks import hooks_of, in_use, results_have_hooks
 _walks = itertools.count(1)
 
 
-def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
+# A pass over more flushes than this is split at their borders: see `stepwise.Pass`.
+FLUSHES = 4
+
+
+def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, set[int]]:
     """The leaves that require gradients and that the roots depend on, in order of discovery.
 
-    And whether all that lies between still stands in the pending recording. What the walk passes
-    is marked as freed, unless it is to be retained.
+    And whether all that lies between still stands in the pending recording, and if not, the
+    recordings it was made in. What the walk passes is marked as freed, unless it is to be retained.
     """
     epoch = current.recorder.epoch
     number = next(_walks)
@@ -35,6 +39,7 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
     passed: list[tuple[Any, int]] = []  # records with the walk that freed them, if one did
     seen: set[int] = set()
     leaves: list[Value] = []
+    births: set[int] = set()
     stack = list(roots)
     while stack:
         value = stack.pop()
@@ -48,6 +53,7 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
             continue
         if value.epoch != epoch or value.position < 0:
             pending = False
+            births.add(tape.born)
         walk = tape.walk
         if walk == number:
             continue
@@ -67,7 +73,7 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool]:
         _check_passed(passed, retain)
     if written:
         saved.check_versions(_steps(roots))
-    return leaves, pending
+    return leaves, pending, births
 
 
 def has_stops(roots: Sequence[Value]) -> bool:
@@ -220,8 +226,13 @@ def backward(
 
         accumulate(values, cotangents, retain, create_graph, inputs)
         return
-    leaves, pending = _history(values, retain)  # no hooks, no functions: one entry
+    leaves, pending, births = _history(values, retain)  # no hooks, no functions: one entry
     if not pending:
+        if len(births) > FLUSHES and not create_graph and not current.recorder.hold:
+            from .stepwise import accumulate_by_flushes
+
+            accumulate_by_flushes(values, cotangents, retain)
+            return
         record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     recorder = current.recorder

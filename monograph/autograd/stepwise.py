@@ -4,6 +4,10 @@ The records between root and leaves are taken in PyTorch's order, the latest fir
 need no Python code form a segment, and each segment is one recorded entry from the gradients known
 so far to those at its border. In between, Python code runs, once, with gradients that are recorded
 and not computed, unless it reads them.
+
+A pass over the results of many flushes, such as the turns of an episode whose actions were read,
+makes a stop at each of their borders too, and is flushed there. Its programs are then as many as
+the forward flushes have kinds, and not one for every number of turns.
 """
 
 from __future__ import annotations
@@ -123,9 +127,12 @@ def _orders(values: Sequence[Value]) -> dict[int, Order]:
 class Pass:
     """One backward pass over a survey. Gradients are tensors whose values are recorded."""
 
-    def __init__(self, survey: Survey, captured: Sequence[Value], create: bool) -> None:
+    def __init__(
+        self, survey: Survey, captured: Sequence[Value], create: bool, by_flushes: bool = False
+    ) -> None:
         self.survey = survey
         self.create = create
+        self.by_flushes = by_flushes
         self.captured = {id(v) for v in captured}
         self.found: dict[int, Tensor] = {}  # what the caller asked for, by the id of its value
         self.gradients: dict[int, Tensor | None] = {}  # known so far, by value; None is ones
@@ -155,6 +162,10 @@ class Pass:
         segment: list[Any] = []
         waiting: list[Value] = []
         for tape in self.survey.tapes:
+            if self.by_flushes and segment and tape.born != segment[-1].born:
+                self._close(segment, waiting)
+                record.release_known(current.recorder)
+                record.flush("backward pass over many flushes")
             if self._stops_at(tape):
                 self._close(segment, waiting)
                 segment = self._stop(tape)
@@ -374,11 +385,20 @@ def _sweep(
     survey = Survey(roots, wanted)
     survey.check(retain)
     made = Pass(survey, captured, create)
-    recorder = current.recorder
-    before, recorder.grad = recorder.grad, create
+    records = [tape for tape, _ in survey.steps() if tape.__class__ is Record]
+    _go(made, roots, cotangents, records, retain)
+    return made
+
+
+def _go(
+    made: Pass, roots: Sequence[Value], cotangents: Sequence[Tensor | None], records: list[Record],
+    retain: bool,
+) -> None:  # fmt: skip
+    """Run a pass, and let go of what it has freed."""
+    survey, recorder = made.survey, current.recorder
+    before, recorder.grad = recorder.grad, made.create
     recorder.passing += 1
     try:
-        records = [tape for tape, _ in survey.steps() if tape.__class__ is Record]
         _restore(records, survey.results)  # in one go: a segment would enter the next one's as data
         made.run(roots, cotangents)
     finally:
@@ -390,7 +410,16 @@ def _sweep(
                     tape.release()
             recorder.spent += [ref(value) for value in roots if value.ready]
             record.release_known(recorder)
-    return made
+
+
+def accumulate_by_flushes(
+    roots: Sequence[Value], cotangents: Sequence[Tensor | None], retain: bool
+) -> None:
+    """Add gradients to `.grad` of all leaves, flush by flush; the history was checked before."""
+    survey = Survey(roots, None)
+    order = {id(tape): n for n, tape in enumerate(reversed(survey.tapes))}
+    survey.tapes.sort(key=lambda tape: (tape.born, order[id(tape)]), reverse=True)
+    _go(Pass(survey, (), False, by_flushes=True), roots, cotangents, [], retain)
 
 
 def accumulate(
