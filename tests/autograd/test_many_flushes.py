@@ -1,0 +1,86 @@
+"""Backward passes over the results of many flushes: turns whose values were read."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+
+WEIGHT = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+HEAD = np.random.default_rng(1).standard_normal(4).astype(np.float32)
+
+
+def episode(library, turns):
+    """Turns that read a value each; a state is carried through them. The loss and its leaves."""
+    weight = library.tensor(WEIGHT, requires_grad=True)
+    head = library.tensor(HEAD, requires_grad=True)
+    carried, scores = library.ones(3), []
+    for n in range(turns):
+        hidden = library.tanh(carried @ weight)
+        score = (hidden * head).sum()
+        chosen = float(score.item() > 0.1) + n
+        scores.append(score * chosen)
+        carried = library.nn.functional.softmax(hidden[:3], 0)
+    return library.stack(scores).sum(), (weight, head)
+
+
+def close(ours, theirs):
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_gradients_are_those_of_one_pass():
+    for turns in (2, 6, 9):
+        ours, mine = episode(mg, turns)
+        theirs, want = episode(torch, turns)
+        ours.backward()
+        theirs.backward()
+        for a, b in zip(mine, want):
+            close(a.grad, b.grad)
+
+
+def test_a_pass_that_is_retained_can_be_made_again():
+    ours, mine = episode(mg, 8)
+    theirs, want = episode(torch, 8)
+    for loss in (ours, theirs):
+        loss.backward(retain_graph=True)
+        loss.backward()
+    for a, b in zip(mine, want):
+        close(a.grad, b.grad)
+    with pytest.raises(RuntimeError, match="second time"):
+        ours.backward()
+
+
+def test_derivatives_of_derivatives_over_many_flushes():
+    found = []
+    for library in (mg, torch):
+        loss, leaves = episode(library, 7)
+        first = library.autograd.grad(loss, leaves, create_graph=True)
+        sum((g * g).sum() for g in first).backward()
+        found.append([leaf.grad for leaf in leaves])
+    for a, b in zip(*found):
+        close(a, b)
+
+
+def test_more_turns_are_more_runs_of_the_same_programs():
+    for turns in (8, 12):
+        for _ in range(3):
+            episode(mg, turns)[0].backward()
+            mg.synchronize()
+    mg.stats.reset()
+    loss, _ = episode(mg, 16)
+    loss.backward()
+    mg.synchronize()
+    assert mg.stats().compilations <= 1  # the sum of sixteen scores
+    assert mg.stats().launches >= 24
+
+
+def test_parameters_change_behind_the_pass_only():
+    found = []
+    for library in (mg, torch):
+        loss, leaves = episode(library, 9)
+        optimizer = library.optim.SGD(leaves, lr=0.1)
+        loss.backward()
+        optimizer.step()
+        found.append([leaf.detach() for leaf in leaves])
+    for a, b in zip(*found):
+        close(a, b)
