@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from . import build
+from . import build, index
 from .dtypes import Kind, int64
-from .node import Const, Coordinate, Map, Node, Reduce, Reindex
+from .node import Const, Coordinate, Map, Node, Reduce, Reindex, axis
 
 _collected = threading.local()
 
@@ -49,16 +49,36 @@ def check(bad: Node, value: Node, message: str, error: str = "IndexOutOfRange") 
     checks.append(Check(bad, build.cast(value, int64), message, error))
 
 
-def check_index(where: Node, extent: int, axis: int, negative: bool = False) -> None:
+def check_index(where: Node, extent: int, along: int, negative: bool = False) -> None:
     """Require 0 <= where < extent; with `negative`, -extent <= where."""
     low, high = (-extent if negative else 0), extent - 1
     if _lies_within(where, low, high):
         return
+    where = _without_repeats(where)
     check(
         build.elementwise("or", where < low, where > high),
         where,
-        f"index {{value}} is out of range for axis {axis} of size {extent}",
+        f"index {{value}} is out of range for axis {along} of size {extent}",
     )
+
+
+def _without_repeats(node: Node) -> Node:
+    """What an array repeats: of an index that was expanded, each element is looked at once."""
+    while isinstance(node, Reindex) and not node.guard and len(node.inputs) == 1:
+        if not _shows_all(node):
+            break
+        node = node.inputs[0]
+    return node
+
+
+def _shows_all(node: Reindex) -> bool:
+    """Whether each axis of the source is one of the result's, or has a single place."""
+    free = {index.wrap(axis(k, extent)): extent for k, extent in enumerate(node.shape)}
+    for place, extent in zip(node.index, node.inputs[0].shape, strict=True):
+        if place != index.ZERO or extent != 1:
+            if free.pop(place, None) != extent:
+                return False
+    return True
 
 
 def _lies_within(node: Node, low: int, high: int) -> bool:
