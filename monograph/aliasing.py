@@ -56,12 +56,10 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
         return None
     storage = base._storage
     whole = storage.value
-    memory = whole.memory
-    if memory is None or whole.requires_grad or memory.exposed or whole.meta.strides is not None:
+    if whole.memory is None or whole.requires_grad or whole.meta.strides is not None:
         return None
-    if (
-        base._value().requires_grad or current.recorder.hold
-    ):  # a replay reads the storage of its day
+    # A replay reads the storage of its day.
+    if base._value().requires_grad or current.recorder.hold:
         return None
     meta, strides, steps = base._origin()
     origin = (meta, strides, (*steps, (operator, attributes)))

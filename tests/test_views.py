@@ -248,3 +248,28 @@ def test_a_number_is_written_into_what_shows_a_place_many_times(write):
             y.add_(1)
         found.append((x.tolist(), y.tolist(), list(z.shape)))
     assert found[0] == found[1]
+
+
+def test_pieces_of_memory_shared_with_numpy_are_no_part_of_the_program():
+    data = mg.tensor(np.arange(40.0, dtype=np.float32).reshape(10, 4))
+    held = data[0].numpy()
+    for n in range(1, 10):
+        assert (data[n] * 2).sum().item() == 2 * (16 * n + 6)
+        if n == 1:
+            mg.stats.reset()
+    assert mg.stats().compilations == mg.stats().instantiations == mg.stats().interpreted == 0
+    assert held.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_piece_shows_what_numpy_writes_later():
+    data = mg.zeros(4, 2)
+    mg.synchronize()
+    array = data.numpy()
+    piece = data[1]
+    array[1] = 5.0
+    before = piece + 0
+    array[1] = 6.0
+    assert before.tolist() == [5.0, 5.0]
+    assert (piece + 0).tolist() == [6.0, 6.0]
+    piece.add_(1)
+    assert array[1].tolist() == data[1].tolist() == [7.0, 7.0]

@@ -73,9 +73,9 @@ class Loop:
         return statistics.median(b.wall - a.wall for a, b in zip(steps, steps[1:]))
 
     def cpu(self) -> float:
-        """Seconds of all threads in a round: the mean."""
+        """Seconds of all threads in a round: the median."""
         steps = self.steady()
-        return (steps[-1].cpu - steps[0].cpu) / (len(steps) - 1)
+        return statistics.median(b.cpu - a.cpu for a, b in zip(steps, steps[1:]))
 
 
 def loops_of(steps: list[Step]) -> list[Loop]:
