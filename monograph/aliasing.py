@@ -7,6 +7,7 @@ value, and every view that is used again is recorded anew from it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from .tensor import Tensor, blank, from_value
 from .view import NO_GRAD, Origin, View
 
 # --- making views ---
+
+_blank_view = partial(object.__new__, View)
 
 
 def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
@@ -41,7 +44,12 @@ def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ..
         birth = None
     elif not current.recorder.grad:
         birth = NO_GRAD
-    made._view = View(links, storage.version, value, origin, birth)
+    made._view = view = _blank_view()  # `View(…)`, without the call
+    view.links = links
+    view.version = storage.version
+    view.value = value
+    view.origin = origin
+    view.birth = birth
     value.viewed = storage.value
     return made
 

@@ -415,18 +415,21 @@ class Replay:
         self.returned: dict[int, int | None] = dict.fromkeys([id(t) for t in returned])
         put = [each for each in deposits if id(each[1]._storage.value) in place]
         kept = [each for each in put if id(each[0]) not in self.passed]
-        self.gradients = [(leaf, ref(leaf)) for leaf, _ in kept]
-        # Results that are new values at each call: those gradients, then what is returned.
         new = [gradient._storage.value for _, gradient in kept]
+        self.gradients = [
+            (leaf, ref(leaf), place[id(value)])
+            for (leaf, _), value in zip(kept, new, strict=True)
+        ]  # fmt: skip
+        # Results that are new values at each call: those gradients, then what is returned.
         for t in made:
             value = t._storage.value
             if id(value) in place and self.returned[id(t)] is None:
                 self.returned[id(t)] = len(new) - len(kept)
                 new.append(value)
-        self.fresh = [place[id(value)] for value in new]
+        self.fresh = [place[id(value)] for value in new[len(kept) :]]
         self.fresh_metas = tuple([value.meta for value in new])
         self.single = isinstance(result, Tensor) and self.returned[id(result)] is not None
-        # The same for arguments, by their number.
+        # Gradients of arguments, by their number.
         self.gradients_of_arguments = [
             (self.passed[id(leaf)], place[id(made._storage.value)])
             for leaf, made in put if id(leaf) in self.passed
@@ -534,14 +537,16 @@ class Replay:
             self.given[number]._grad = from_value(value)
             launch.values.append(value)
         made = promises(self.fresh_metas, None, -1, 0)
-        for value, n in zip(made, self.fresh, strict=True):
-            outcome = outcomes[n]
-            value.memory = outcome.memory if outcome.__class__ is Value else outcome
         launch.values += made
-        for (leaf, reference), value in zip(self.gradients, made):
+        for (leaf, reference, n), value in zip(self.gradients, made):
+            value.memory = outcomes[n]
             value.gradient_of = reference
             leaf._grad = from_value(value)
-        given = [from_value(value) for value in made[len(self.gradients) :]]
+        given = []
+        for n, value in zip(self.fresh, made[len(self.gradients) :], strict=True):
+            outcome = outcomes[n]
+            value.memory = outcome.memory if outcome.__class__ is Value else outcome
+            given.append(from_value(value))
         if self.single:
             result: Any = given[0]
         else:

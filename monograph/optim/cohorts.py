@@ -68,9 +68,14 @@ class Cohorts(Optimizer):
 
     def _update(self, group: Group, params: list[Tensor]) -> None:
         states = [self.state[p] or self._state_of(p, group) for p in params]
-        if len(params) == len(group["params"]) and _are_one(states):  # most often
-            self._record(group, params, states)
-            return
+        if len(params) == len(group["params"]):
+            step = states[0]["step"]
+            for held in states:
+                if held["step"] is not step:
+                    break
+            else:  # most often all are one cohort
+                self._record(group, params, states)
+                return
         for cohort in self._cohorts(group, params):
             self._record(group, cohort, [self.state[p] for p in cohort])
 
@@ -123,12 +128,6 @@ class Cohorts(Optimizer):
             (count, count, *counts, *flags),
         )
         replace_contents([*params, *kept], results)
-
-
-def _are_one(states: list[dict[str, Any]]) -> bool:
-    """Whether parameters of these states have taken the same steps."""
-    step = states[0]["step"]
-    return False not in [held["step"] is step for held in states]
 
 
 def restart(held: dict[str, Any], name: str, value: float) -> None:
