@@ -351,6 +351,7 @@ def _enter(recorder: Recorder, value: Value) -> None:
     if recorder.outer is not None:
         recorder.saved.append((value, value.epoch, value.position, value.record))
     elif value.memory is None:
+        residuals.note_use(value)
         _record_again(recorder, value)
         return
     if value.memory is not None and value.memory.part_of is not None:

@@ -23,6 +23,7 @@ class Residuals:
     """
 
     REMEMBERED = 128  # flushes
+    SMALL = 1 << 10  # elements
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
@@ -36,6 +37,16 @@ class Residuals:
         key = self._latest.get(value.epoch)
         if key is not None and self._is_dear(value.tape.signature):
             self.wanted.setdefault(key, set()).add(value.position)
+
+    def note_use(self, value: Value) -> None:
+        """A result that nobody held is asked for after its flush, and recorded again.
+
+        A small one is kept the next time: to record its history costs more than its memory.
+        """
+        if value.position >= 0 and value.meta.size <= self.SMALL and not value.requires_grad:
+            key = self._latest.get(value.epoch)
+            if key is not None:
+                self.wanted.setdefault(key, set()).add(value.position)
 
     def extend(self, epoch: int, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """The positions that a flush is to compute, with those a backward pass will ask for."""

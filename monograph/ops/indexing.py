@@ -135,8 +135,44 @@ def _split(x: Tensor, key: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     return view, tensors, tuple(dims)
 
 
+_BOUNDS = frozenset({int, type(None)})
+
+
+def _plain(key: Any, rank: int) -> tuple[Any, ...] | None:
+    """The places of a key of integers, slices, None and …, as most are; None of any other."""
+    places: list[Any] = []
+    rest, gap = rank, -1
+    for part in key if key.__class__ is tuple else (key,):
+        if part.__class__ is int:
+            places.append(part)
+            rest -= 1
+        elif part.__class__ is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if start.__class__ not in _BOUNDS or stop.__class__ not in _BOUNDS:
+                return None
+            if step is not None and (step.__class__ is not int or step <= 0):
+                return None
+            places.append((start, stop, step))
+            rest -= 1
+        elif part is None:
+            places.append(None)
+        elif part is Ellipsis and gap < 0:
+            gap = len(places)
+        else:
+            return None
+    if rest < 0:
+        return None
+    gap = len(places) if gap < 0 else gap
+    places[gap:gap] = [_WHOLE] * rest
+    whole = len(places) == rank and all([place == _WHOLE for place in places])
+    return () if whole else tuple(places)
+
+
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
+    places = _plain(key, len(x._value().meta.shape))
+    if places is not None:
+        return shape.basic_index(x, places)  # type: ignore[no-any-return]
     view, tensors, dims = _split(x, key)
     if not tensors:
         return shape.basic_index(x, ()) if view is x else view
