@@ -46,6 +46,10 @@ class StructureError(MonographError, TypeError):
     """Trees of tensors that should agree in structure, shapes and dtypes, and do not."""
 
 
+class LengthError(MonographError, ValueError, AssertionError):
+    """Tensors of a data set that have different lengths."""
+
+
 class DeviceError(MonographError, AssertionError):
     """Tensors asked for on a GPU: as in a build of PyTorch without CUDA."""
 

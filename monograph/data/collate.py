@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from monograph.data.dataset import as_array
+from monograph.errors import OperandError
 
 
 def default_collate(samples: Sequence[Any]) -> Any:
@@ -80,7 +81,7 @@ def _collate_fields(samples: Sequence[Any]) -> Any:
     first = samples[0]
     if any(len(sample) != len(first) for sample in samples):
         lengths = sorted({len(sample) for sample in samples})
-        raise ValueError(f"cannot batch samples with different numbers of fields {lengths}")
+        raise OperandError(f"cannot batch samples with different numbers of fields {lengths}")
     columns = [collate_arrays(column) for column in zip(*samples)]
     return type(first)(*columns) if hasattr(first, "_fields") else columns
 

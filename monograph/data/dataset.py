@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from monograph.data.randomness import Seedable, numpy_generator
+from monograph.errors import LengthError
 
 
 class Dataset:
@@ -96,7 +97,7 @@ class TensorDataset(Dataset):
             raise ValueError("TensorDataset needs at least one tensor")
         lengths = [len(tensor) for tensor in tensors]
         if len(set(lengths)) != 1:
-            raise ValueError(f"TensorDataset needs tensors of one length, got lengths {lengths}")
+            raise LengthError(f"TensorDataset needs tensors of one length, got lengths {lengths}")
         self.tensors = tensors
         # Rows of a batch are gathered in NumPy: one read per tensor, and nothing is recorded.
         self._arrays = [as_array(tensor) for tensor in tensors]
@@ -161,7 +162,8 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, index: int) -> Any:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"sample {index} of {len(self)}")
+            kind = ValueError if index < 0 else IndexError  # as in PyTorch
+            raise kind(f"sample {index} of {len(self)}")
         index %= len(self)
         part = bisect_right(self._ends, index)
         start = self._ends[part - 1] if part else 0

@@ -21,6 +21,12 @@ from monograph.data.workers import WorkerInfo, batches_from_workers, current_wor
 Collate = Callable[[list[Any]], Any]
 
 
+# Attributes that what was made of them would not follow.
+FIXED = (
+    "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
+)  # fmt: skip
+
+
 class DataLoader:
     """Reads a data set in batches.
 
@@ -66,7 +72,6 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         self.generator = generator
         self.dataset = dataset
-        self.batch_size = batch_size
         self.drop_last = drop_last
         self.num_workers = num_workers
         self.collate_fn = collate_fn
@@ -75,30 +80,41 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self._random = None if generator is None else numpy_generator(generator)
         self._iterable = isinstance(dataset, IterableDataset)
+        self.batch_size = None if batch_sampler is not None else batch_size
+        self.sampler, self.batch_sampler = self._order(batch_size, shuffle, sampler, batch_sampler)
+        self._made = True
+
+    def _order(
+        self, batch_size: int | None, shuffle: bool, sampler: Any, batch_sampler: Any
+    ) -> tuple[Any, Any]:
+        """What decides the order of samples, and what groups them."""
         if self._iterable:
             if shuffle or sampler is not None or batch_sampler is not None:
                 raise ValueError("an IterableDataset fixes its own order: no shuffle or sampler")
-            self.sampler = self.batch_sampler = None
-            return
+            return None, None
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            if batch_size != 1 or shuffle or sampler is not None or self.drop_last:
                 raise ValueError(
                     "batch_sampler already decides batch_size, shuffle, sampler and drop_last"
                 )
-            self.batch_size = None
+            return None, batch_sampler
         if sampler is None:
             if shuffle:
-                sampler = RandomSampler(dataset, generator=self._random)
-            elif batch_sampler is None:
-                sampler = SequentialSampler(dataset)
+                sampler = RandomSampler(self.dataset, generator=self._random)
+            else:
+                sampler = SequentialSampler(self.dataset)
         elif shuffle:
             raise ValueError("give either shuffle=True or a sampler, not both")
-        if batch_sampler is None and batch_size is not None:
-            assert sampler is not None
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        elif batch_size is None and drop_last:
+        if batch_size is not None:
+            return sampler, BatchSampler(sampler, batch_size, self.drop_last)
+        if self.drop_last:
             raise ValueError("drop_last needs a batch_size")
-        self.sampler, self.batch_sampler = sampler, batch_sampler
+        return sampler, None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in FIXED and "_made" in self.__dict__:
+            raise ValueError(f"{name} of a DataLoader cannot be changed: make another loader")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:

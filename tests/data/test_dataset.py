@@ -23,7 +23,7 @@ def test_tensor_dataset_reads_rows_and_batches():
 
 
 def test_tensor_dataset_refuses_different_lengths():
-    with pytest.raises(ValueError, match=r"lengths \[2, 3\]"):
+    with pytest.raises(AssertionError, match=r"lengths \[2, 3\]"):
         TensorDataset(np.zeros(2), np.zeros(3))
 
 
@@ -40,6 +40,8 @@ def test_concat_finds_the_part():
     assert [both[i] for i in (0, 9, 10, 19, -1)] == [0, 81, 0, 81, 81]
     with pytest.raises(IndexError):
         both[20]
+    with pytest.raises(ValueError):
+        both[-21]
 
 
 @pytest.mark.parametrize("lengths", [[7, 3], [0.7, 0.3], [0.33, 0.33, 0.34]])

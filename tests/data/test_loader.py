@@ -195,7 +195,7 @@ def test_collate_keeps_structure():
     ("samples", "error", "message"),
     [
         ([np.zeros(2), np.zeros(3)], ValueError, r"different shapes \[\(2,\), \(3,\)\]"),
-        ([(1, 2), (1,)], ValueError, r"different numbers of fields \[1, 2\]"),
+        ([(1, 2), (1,)], RuntimeError, r"different numbers of fields \[1, 2\]"),
         ([object()], TypeError, "samples of type object"),
     ],
 )
@@ -249,3 +249,12 @@ def test_default_convert():
     assert isinstance(ours["x"], mg.Tensor) and ours["n"] == theirs["n"] == 3
     assert ours["name"] == "a" and isinstance(ours["pair"][1][0], mg.Tensor)
     assert ours["pair"][0].dtype is mg.float32 and ours["pair"][0].shape == ()
+
+
+@pytest.mark.parametrize("name", ["batch_size", "sampler", "dataset", "drop_last"])
+def test_what_the_order_was_made_of_cannot_be_changed(name):
+    loader = DataLoader([1, 2, 3], batch_size=2)
+    with pytest.raises(ValueError, match=f"{name} of a DataLoader"):
+        setattr(loader, name, 1)
+    loader.num_workers = 0
+    assert [len(batch) for batch in loader] == [2, 1]
