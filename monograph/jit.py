@@ -426,7 +426,7 @@ class Replay:
             if id(value) in place and self.returned[id(t)] is None:
                 self.returned[id(t)] = len(new) - len(kept)
                 new.append(value)
-        self.fresh = [place[id(value)] for value in new[len(kept) :]]
+        self.fresh = [place[id(value)] for value in new]
         self.fresh_metas = tuple([value.meta for value in new])
         self.single = isinstance(result, Tensor) and self.returned[id(result)] is not None
         # Gradients of arguments, by their number.
@@ -542,8 +542,8 @@ class Replay:
             value.memory = outcomes[n]
             value.gradient_of = reference
             leaf._grad = from_value(value)
-        given = []
-        for n, value in zip(self.fresh, made[len(self.gradients) :], strict=True):
+        given, count = [], len(self.gradients)
+        for n, value in zip(self.fresh[count:], made[count:], strict=True):
             outcome = outcomes[n]
             value.memory = outcome.memory if outcome.__class__ is Value else outcome
             given.append(from_value(value))

@@ -13,7 +13,6 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -252,9 +251,6 @@ PENDING_LIMIT = 20_000
 _NEAREST, _NEAREST_CALLER, _NEAREST_STEP = 3, 4, 5
 
 
-_blank_record = partial(object.__new__, Record)
-
-
 def record_call(
     recorder: Recorder, signature: Signature, inputs: list[Any], needs_grad: bool,
     nearest: int = _NEAREST,
@@ -263,14 +259,7 @@ def record_call(
     grad = recorder.grad
     if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
         _refuse_uses(inputs)
-    record = _blank_record()  # `Record(…)`, without the call
-    record.signature = signature
-    record.inputs = inputs
-    record.stop = needs_grad and not grad
-    record.code = None
-    record.offset = 0
-    record.walk = 0
-    record.hooks = None
+    record = Record(signature, inputs, needs_grad and not grad)
     if signature.absent:
         return _without_data(record, needs_grad and grad)
     record.born = recorder.epoch
