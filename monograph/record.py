@@ -583,7 +583,7 @@ def flush(reason: str) -> None:
         recorder.reset()
         return
     key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
-    wanted = residuals.extend(recorder.epoch, key, wanted)
+    wanted = residuals.extend(key, wanted)
     epoch, serial = recorder.epoch, recorder.owner.serial
     executable: Any = None
     outcomes = launch = None
@@ -592,6 +592,9 @@ def flush(reason: str) -> None:
         executable = programs.find(key, wanted, writes)
         if executable is None:
             executable = programs.make(key, pending.form(recorder, wanted, writes), config.backend)
+            executable.key = key
+        # The equal key of the first time, where there is one: this one is freed at once.
+        residuals.remember(epoch, getattr(executable, "key", key))
         outcomes = executable.run(recorder.leaves, recorder.slots)
         launch = _conclude(recorder, executable, outcomes, replaced, writes, reason)
         recorder.reset()

@@ -8,6 +8,7 @@ pass follows.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from .compiler.recording import BACKWARD, placeholders
@@ -27,7 +28,8 @@ class Residuals:
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
-        self._latest: dict[int, Any] = {}  # epoch → key, the oldest first
+        self._latest: dict[int, Any] = {}  # epoch → key
+        self._epochs: deque[int] = deque()  # its keys, the oldest first: a dictionary looks long
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
 
     def note(self, value: Value) -> None:
@@ -48,11 +50,15 @@ class Residuals:
             if key is not None:
                 self.wanted.setdefault(key, set()).add(value.position)
 
-    def extend(self, epoch: int, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
-        """The positions that a flush is to compute, with those a backward pass will ask for."""
+    def remember(self, epoch: int, key: Any) -> None:
+        """A recording of this key was flushed."""
         self._latest[epoch] = key
-        if len(self._latest) > self.REMEMBERED:
-            del self._latest[next(iter(self._latest))]
+        self._epochs.append(epoch)
+        if len(self._epochs) > self.REMEMBERED:
+            self._latest.pop(self._epochs.popleft(), None)
+
+    def extend(self, key: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The positions that a flush is to compute, with those a backward pass will ask for."""
         kept = self.wanted.get(key) if self.wanted else None  # to hash a key takes a while
         return wanted if kept is None else tuple(sorted(kept.union(wanted)))
 
