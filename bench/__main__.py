@@ -23,7 +23,7 @@ from bench.tables import Table, merged, read
 
 FOLDER = Path(__file__).resolve().parent
 DOCS = FOLDER.parent / "docs"
-REPORT = ("memory_bound", "overheads", "models", "recurrent")  # the parts that hand over tables
+REPORT = ("memory_bound", "overheads", "models", "recurrent", "corpus")  # the parts that hand over tables
 BEGIN = "<!-- Written by `make bench`; changes between these marks are lost. -->"
 END = "<!-- End of what `make bench` writes. -->"
 
