@@ -23,7 +23,8 @@ from bench.tables import Table, merged, read
 
 FOLDER = Path(__file__).resolve().parent
 DOCS = FOLDER.parent / "docs"
-REPORT = ("memory_bound", "overheads", "models", "recurrent", "corpus")  # the parts that hand over tables
+# The parts that hand over tables.
+REPORT = ("memory_bound", "overheads", "models", "recurrent", "corpus")
 BEGIN = "<!-- Written by `make bench`; changes between these marks are lost. -->"
 END = "<!-- End of what `make bench` writes. -->"
 

@@ -25,6 +25,12 @@ unless `weights_only=False` says so. Random numbers have PyTorch's distributions
 it is. `torch.autocast("cpu")` casts by PyTorch's lists, except that recurrent layers give float32.
 A name that is not there raises an AttributeError that names the nearest one.
 
+Programs in the style of public repositories (`tests/corpus`) run here with PyTorch's losses, and
+most of them faster: see [performance](performance.md#programs-of-the-corpus). A loop is fast when
+its steps are alike: then they compile nothing after the third. Reading a value (`.item()`,
+`if tensor:`) ends a program, so a loop that reads after every few small operators is slower than
+PyTorch.
+
 ## Libraries
 
 Libraries that are built on PyTorch run as scripts do: what they import as `torch` is this tree.
