@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir import build
 from ..ir.dtypes import DType, Kind
+from ..ir.extent import Extent
 from ..ir.native import TABLE
 from ..ir.node import (
     Buffer,
@@ -63,10 +65,27 @@ class HostCall:
         return any(TABLE[call.function].fails is not None for call in calls)
 
     @property
+    def has_fixed_sizes(self) -> bool:
+        """Whether no size that is left open is among those of the call: it needs numbers."""
+        for node in ancestors([self.graph]):
+            if not isinstance(node, (Call, Buffer, Const, Slot)):
+                return False  # index maps may hold sizes too
+            if any([_is_open(item) for item in (*node.shape, *node.attributes)]):
+                return False
+        return True
+
+    @property
     def label(self) -> str:
         """A word for what is computed."""
         what: str = getattr(self.node, "function", self.node.kind)
         return f"host {what}"
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a size that is left open is in a value of an attribute."""
+    if isinstance(value, tuple):
+        return any([_is_open(item) for item in value])
+    return isinstance(value, Extent)
 
 
 def host_call(node: Node, in_memory: Callable[[Node], bool]) -> HostCall:

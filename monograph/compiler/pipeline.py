@@ -189,8 +189,8 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         found = epilogue.find(contracted, outputs, fuses)
         fusion = Fusion(outputs, contracted.layouts, found.calls, supports, found.absorbed)
         made.units = fusion.run()
-        if made.decisions is not None and any(unit.host for unit in made.units):
-            raise TypeError("what the reference interpreter runs has sizes of its own")
+        if made.decisions is not None:
+            _require_fixed_sizes(made.units)
     with made.step("lower"):
         made.lowered = lower_units(fusion, made.units, outputs)
         made.units = join(fusion, made.units, made.lowered)
@@ -334,6 +334,12 @@ def _windowed(
     return units
 
 
+def _require_fixed_sizes(units: Sequence[Unit]) -> None:
+    """What the reference interpreter runs needs numbers where a program leaves sizes open."""
+    if any([unit.host is not None and not unit.host.has_fixed_sizes for unit in units]):
+        raise TypeError("what the reference interpreter runs has sizes of its own")
+
+
 def _lower(fusion: Fusion, unit: Unit, needed: set[int], alike: Alike) -> Lowered:
     made = Lowering(fusion, unit, needed).run()
     made.kernel = finish(made.kernel, name_of(unit))
@@ -355,8 +361,8 @@ def lower_loops(
         contracted = _plain_outputs(contracted)
         fusion = Fusion(contracted.outputs, contracted.layouts, contracted.calls, supports)
         inside = fusion.run()
-        if many_sizes and any(each.host for each in inside):
-            raise TypeError("what the reference interpreter runs has sizes of its own")
+        if many_sizes:
+            _require_fixed_sizes(inside)
         lowered = lower_units(fusion, inside, contracted.outputs)
         if hasattr(backend, "fit_window"):
             inside = _windowed(fusion, inside, lowered, contracted.outputs, backend)

@@ -54,7 +54,7 @@ ANSWERS = {
 NAMES = {
     **{name: _needs_device(name) for name in REFUSED},
     **{name: _answers(name, answer) for name, answer in ANSWERS.items()},
-    **CUDA_TYPES, "has_half": False, "has_magma": False,
+    **CUDA_TYPES, "has_half": False, "has_magma": False, "_initialized": False,
 }  # fmt: skip
 
 
