@@ -61,7 +61,17 @@ def language_model(layers=2):
 
 def on_the_host():
     x = array(40, 30)
-    return lambda: mg.cumsum(x * 2, 1).double() + 1
+    return lambda: mg.logcumsumexp(x * 2, 1).double() + 1
+
+
+def along_an_axis():
+    x = array(300, 400)
+
+    def run():
+        values, indices = mg.sort(x * 2, 1)
+        return mg.cumsum(values, 0), mg.cummax(x, 1).values, mg.topk(x[:5], 70).indices, indices
+
+    return run
 
 
 def several_flushes():
@@ -81,7 +91,8 @@ def recurrent():
 
 
 PROGRAMS = [
-    softmax_of_a_product, convolutions, language_model, on_the_host, several_flushes, recurrent,
+    softmax_of_a_product, convolutions, language_model, on_the_host, along_an_axis,
+    several_flushes, recurrent,
 ]  # fmt: skip
 
 

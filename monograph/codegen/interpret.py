@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import dtypes
+from ..ir import dtypes, native
 from ..ir.convert import convert, widened
 from ..ir.dtypes import DType, Kind
 from ..ir.index import Expr, Guard, evaluate
 from ..ir.scalar import TABLE
+from .along import ORDERS, Along
 from .combine import identity
 from .kernel import (
     Apply,
@@ -53,6 +54,9 @@ def run(kernel: Kernel, arguments: list[Array]) -> None:
     >>> out
     array([0., 2., 4.], dtype=float32)
     """
+    if isinstance(kernel, Along):
+        arguments[1][:] = _along(kernel, arguments[0]).reshape(-1)
+        return
     for part in kernel.prologue_kernels():
         _Run(part, iter(arguments[-len(part.buffers) :])).outer(())
     if not kernel.segments:
@@ -60,6 +64,15 @@ def run(kernel: Kernel, arguments: list[Array]) -> None:
         return
     for segment, size in enumerate(kernel.segments):
         _Run(kernel, _segment_arguments(kernel, arguments, segment)).outer((size,))
+
+
+def _along(kernel: Along, x: Array) -> Array:
+    """What a function along an axis gives; of equal elements the earlier comes first."""
+    whole = x.reshape(kernel.before, kernel.length, kernel.behind)
+    if kernel.function not in ORDERS:
+        return native.run(kernel.function, [whole], (-2,))
+    order = native.run("argsort", [whole[..., 0]], (kernel.descending,))
+    return order[:, : kernel.first]
 
 
 def _segment_arguments(kernel: Kernel, arguments: list[Array], segment: int) -> Iterator[Array]:

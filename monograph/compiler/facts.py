@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from ..codegen import kernel as k
+from ..codegen.along import TOTALS, Along
 from ..codegen.window import Window
 from ..ir.dtypes import BY_NAME
 from ..ir.extent import Values, value_at
@@ -109,6 +110,8 @@ def _facts(
         kernel = kernels[step.name].kernel
         if isinstance(kernel, Window):
             return _window(kernel, values, origin)
+        if isinstance(kernel, Along):
+            return _along(kernel, origin)
         kind = "copy" if is_copy(kernel) else "generated"
         traffic = Traffic(kernel, values)
         return Facts(
@@ -127,6 +130,13 @@ def _window(window: Window, values: Values, origin: tuple[int, ...]) -> Facts:
     nbytes = sum(value_at(use.elements, values) * use.dtype.itemsize for use in passed)
     flops = value_at(window.flops, values)
     return Facts(window.name, "generated", nbytes, nbytes, flops, origin)
+
+
+def _along(kernel: Along, origin: tuple[int, ...]) -> Facts:
+    passed = [use for use in kernel.buffers if use.role != "partials"]
+    nbytes = sum(use.elements * use.dtype.itemsize for use in passed)
+    flops = kernel.rows * kernel.length if kernel.function in TOTALS else 0
+    return Facts(kernel.name, "generated", nbytes, nbytes, flops, origin)
 
 
 def _library(step: LibraryStep, origin: tuple[int, ...]) -> Facts:

@@ -9,13 +9,16 @@ ancestor sets, so that joining never makes a cycle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from ..ir import index
 from ..ir.extent import hint
 from ..ir.index import Expr
 from ..ir.node import (
     Buffer,
+    Call,
     Const,
     Contract,
     Loop,
@@ -40,12 +43,14 @@ from .repeats import repeated
 from .turns import LoopUnit
 
 LibraryCall = MatmulCall | ConvolutionCall
+AlongKernel = Callable[[Node], Any]  # the kernel of a Call, or None
 TOTALS = frozenset({"add", "mul", "max", "min", "and", "or"})
 
 
 @dataclass
 class Unit:
-    """One pass: a kernel in the making, a library call, a scatter, a call on the host, a loop."""
+    """One pass: a kernel in the making, a library call, a scatter, a function along an axis, a call
+    on the host, a loop."""
 
     number: int
     frame: Frame | None = None
@@ -56,6 +61,7 @@ class Unit:
     roots: list[Node] = field(default_factory=list)  # stored point by point
     library: LibraryCall | None = None
     scatter: Node | None = None
+    along: Node | None = None
     host: HostCall | None = None
     loop: LoopUnit | None = None
     flexible: bool = True  # only pointwise so far: the frame may still change
@@ -68,6 +74,8 @@ class Unit:
             return [self.library.node]
         if self.scatter is not None:
             return [self.scatter]
+        if self.along is not None:
+            return [self.along]
         if self.host is not None:
             return [self.host.node]
         if self.loop is not None:
@@ -84,6 +92,7 @@ class Fusion:
     calls: dict[int, LibraryCall]  # by id of what it computes: a Contract, or what follows one
     supports: Supports = everything  # element types that kernels may have
     absorbed: set[int] = field(default_factory=set)  # Contracts within the call of another node
+    along: AlongKernel | None = None  # kernels of Calls, where the backend has any
     units: list[Unit] = field(default_factory=list)
     home: dict[int, Unit] = field(default_factory=dict)  # anchor id → unit
     above: list[int] = field(default_factory=list)  # unit → bit set of units it depends on
@@ -100,7 +109,10 @@ class Fusion:
         self.nodes = ancestors(self.outputs)
         self.by_id = {node.id: node for node in self.nodes}
         self.sizes = {node.id: hint(node.size) for node in self.nodes}
-        self.host = {node.id for node in self.nodes if runs_on_host(node, self.supports)}
+        self.host = {
+            node.id for node in self.nodes
+            if runs_on_host(node, self.supports) and not self._is_along(node)
+        }  # fmt: skip
         self._keep_required()
         self.kept |= repeated(self.nodes, self.is_boundary)
         self._keep_shared()
@@ -110,11 +122,21 @@ class Fusion:
         self._unite()
         return self.sorted_units()
 
+    def _is_along(self, node: Node) -> bool:
+        """Whether a kernel computes this Call: its operand and result lie plain."""
+        if self.along is None or not isinstance(node, Call) or self.along(node) is None:
+            return False
+        around = (node, *node.inputs)
+        if not all(self.supports(n.dtype) for n in around):
+            return False
+        plain = [index.contiguous_strides(n.shape) for n in around]
+        return [self.layouts.strides(n) for n in around] == plain
+
     # --- what is kept in memory ---
 
     def is_anchor(self, node: Node) -> bool:
         """Whether a unit produces this node, rather than each use computing it."""
-        kinds = (Reduce, Contract, Scatter, Loop, LoopResult)
+        kinds = (Reduce, Contract, Scatter, Loop, LoopResult, Call)
         by_kind = isinstance(node, kinds) and node.id not in self.host | self.absorbed
         return by_kind or node.id in self.kept
 
@@ -131,6 +153,8 @@ class Fusion:
         for node in self.nodes:
             if isinstance(node, (Reindex, Scatter)):
                 self._keep(node.inputs[1:])
+            if isinstance(node, Call) and node.id not in self.host:
+                self._keep(node.inputs)
             if node.id in self.calls:
                 self._keep(operands(self.calls[node.id]))
             if isinstance(node, Loop):
@@ -183,7 +207,7 @@ class Fusion:
         if isinstance(node, Reduce):
             frame, form = reduction_frame(node, self.layouts)
             return (frame.runs, self._depth(node)) if form != "split" else node.id
-        if isinstance(node, (Contract, Scatter, Loop, LoopResult)) or node.id in self.calls:
+        if isinstance(node, (Contract, Scatter, Loop, LoopResult, Call)) or node.id in self.calls:
             return node.id
         return (pointwise_frame(node, self.layouts).runs, self._depth(node))
 
@@ -196,7 +220,7 @@ class Fusion:
             depth: dict[int, int] = {}
             for node in self.nodes:
                 before = max((depth[s.id] for s in node.inputs), default=0)
-                alone = isinstance(node, (Contract, Scatter, Loop)) or node.id in self.host
+                alone = isinstance(node, (Contract, Scatter, Loop, Call)) or node.id in self.host
                 depth[node.id] = before + alone
             self._depth_of = depth
         return self._depth_of
@@ -245,6 +269,9 @@ class Fusion:
         if node.id in self.calls:
             call = self.calls[node.id]
             self._open(Unit(0, library=call), node, self._needs_nodes(operands(call)))
+            return
+        if isinstance(node, Call):
+            self._open(Unit(0, along=node), node, self._needs_nodes(node.inputs))
             return
         if isinstance(node, Scatter):
             self._open(Unit(0, scatter=node), node, self._needs(node, None, None))

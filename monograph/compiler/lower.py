@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..codegen import kernel as k
+from ..codegen.along import Along, format_along
 from ..codegen.printer import format_kernel
 from ..codegen.window import Window, format_window
 from ..ir import build, dtypes, index
@@ -38,6 +39,8 @@ class Lowered:
     def describe(self) -> str:
         """The kernel as text."""
         made = self.kernel
+        if isinstance(made, Along):
+            return format_along(made)
         return format_window(made) if isinstance(made, Window) else format_kernel(made)
 
     def pairs(self) -> list[tuple[k.BufferUse, Node | str]]:

@@ -187,7 +187,8 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         outputs = [node for node in made.graph if node.size != 0]
         fuses = getattr(backend, "fuses", None) if made.decisions is None else None
         found = epilogue.find(contracted, outputs, fuses)
-        fusion = Fusion(outputs, contracted.layouts, found.calls, supports, found.absorbed)
+        along = getattr(backend, "along", None)
+        fusion = Fusion(outputs, contracted.layouts, found.calls, supports, found.absorbed, along)
         made.units = fusion.run()
         if made.decisions is not None:
             _require_fixed_sizes(made.units)
@@ -315,7 +316,9 @@ def lower_units(
     for unit in units:
         if unit.library is not None or unit.host is not None or unit.loop is not None:
             continue
-        if unit.scatter is not None:
+        if unit.along is not None:
+            made = _lower_along(fusion, unit.along)
+        elif unit.scatter is not None:
             made = Lowering(fusion, unit, needed).run_scatter()
             made.kernel = finish(made.kernel, "scatter")
         else:
@@ -340,6 +343,14 @@ def _require_fixed_sizes(units: Sequence[Unit]) -> None:
         raise TypeError("what the reference interpreter runs has sizes of its own")
 
 
+def _lower_along(fusion: Fusion, node: Node) -> Lowered:
+    """The kernel of a Call: its operand, its result, and scratch memory if it has any."""
+    assert fusion.along is not None
+    kernel = fusion.along(node)
+    scratch = ["scratch"] * (len(kernel.buffers) - 2)
+    return Lowered(kernel, [*node.inputs, node, *scratch])
+
+
 def _lower(fusion: Fusion, unit: Unit, needed: set[int], alike: Alike) -> Lowered:
     made = Lowering(fusion, unit, needed).run()
     made.kernel = finish(made.kernel, name_of(unit))
@@ -359,7 +370,10 @@ def lower_loops(
         wanted = outputs_of(unit.loop)
         contracted = lower_contractions(wanted.nodes, backend.accepts, supports)
         contracted = _plain_outputs(contracted)
-        fusion = Fusion(contracted.outputs, contracted.layouts, contracted.calls, supports)
+        fusion = Fusion(
+            contracted.outputs, contracted.layouts, contracted.calls, supports,
+            along=getattr(backend, "along", None),
+        )  # fmt: skip
         inside = fusion.run()
         if many_sizes:
             _require_fixed_sizes(inside)

@@ -358,7 +358,7 @@ class Planner:
     def _same_place(self, unit: Unit, node: Node, leaf: int) -> bool:
         """Whether the unit reads the leaf only at the element that it writes."""
         kernel = unit.library is None and unit.host is None and unit.loop is None
-        if not kernel or unit.scatter is not None:
+        if not kernel or unit.scatter is not None or unit.along is not None:
             return leaf not in {n.number for n in self._reads(unit) if isinstance(n, Buffer)}
         lowered = self.lowered[unit.number]
         prologue = lowered.kernel.prologue

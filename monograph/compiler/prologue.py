@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..codegen import kernel as k
-from ..codegen.window import Window
 from ..ir import index
 from ..ir.node import Node
 from .fuse import Fusion, Unit
@@ -48,7 +47,7 @@ def _is_checked(unit: Unit, checked: set[int]) -> bool:
 
 def _is_single(kernel: k.Kernel) -> bool:
     """Whether a kernel has one point, and reads and writes single numbers there."""
-    if isinstance(kernel, Window) or kernel.outer or kernel.segments or kernel.prologue:
+    if type(kernel) is not k.Kernel or kernel.outer or kernel.segments or kernel.prologue:
         return False
     if len(kernel.stages) != 1 or any(use.elements != 1 for use in kernel.buffers):
         return False
@@ -71,7 +70,7 @@ def _reader(
     after = [u for u in units if fusion.above[u.number] >> unit.number & 1]
     for reader in after:
         low = lowered.get(reader.number)
-        if low is None or isinstance(low.kernel, Window) or reader.scatter is not None:
+        if low is None or type(low.kernel) is not k.Kernel or reader.scatter is not None:
             continue
         reads = any(isinstance(a, Node) and a.id in made for a in low.arguments)
         late = any(fusion.above[reader.number] >> u.number & 1 for u in after)

@@ -203,6 +203,24 @@ def _is_constant(node: Node) -> bool:
     return build.constant_value(node) is not None
 
 
+def running_extreme(node: Node) -> Node | None:
+    """What is read where running extremes stand is the running extremes."""
+    if not isinstance(node, Reindex) or node.guard or len(node.inputs) != 2:
+        return None
+    source, where = node.inputs
+    if not isinstance(where, Call) or where.function not in ("scan_argmax", "scan_argmin"):
+        return None
+    if where.inputs != (source,):
+        return None
+    places: list[index.Expr] = list(coordinates(node.shape))
+    axis = where.options[0]
+    places[axis] = index.Read(0, tuple(places), source.shape[axis])
+    if node.shape != where.shape or node.index != tuple(places):
+        return None
+    return build.call(where.function.replace("arg", ""), source, options=where.options)
+
+
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The graph without detach, Move in place, and low-intensity contractions."""
-    return rewrite(outputs, (drop_detach, drop_move, empty, small_contraction, wide_scatter))
+    rules = (drop_detach, drop_move, empty, small_contraction, wide_scatter, running_extreme)
+    return rewrite(outputs, rules)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .convert import widened
 from .native import Array, Inferred, like, native
 
 
@@ -26,16 +27,23 @@ def _wide(x: Array) -> Any:
     return np.float32 if x.dtype == np.float16 else x.dtype
 
 
-@native(like)
-def scan_add(x: Array) -> Array:
-    """out[i] = x[0] + … + x[i]."""
-    return np.cumsum(x, axis=-1, dtype=_wide(x)).astype(x.dtype, copy=False)
+def _wider(x: Array) -> Any:
+    """The dtype of running totals: single precision in double."""
+    return np.float64 if x.dtype == np.float32 else _wide(x)
 
 
 @native(like)
-def scan_mul(x: Array) -> Array:
-    """out[i] = x[0] · … · x[i]."""
-    return np.cumprod(x, axis=-1, dtype=_wide(x)).astype(x.dtype, copy=False)
+def scan_add(x: Array, axis: int = -1) -> Array:
+    """out[i] = x[0] + … + x[i] along an axis, which counts from the last: -1, -2, …"""
+    with np.errstate(all="ignore"):
+        return np.cumsum(x, axis=axis, dtype=_wider(x)).astype(x.dtype, copy=False)
+
+
+@native(like)
+def scan_mul(x: Array, axis: int = -1) -> Array:
+    """out[i] = x[0] · … · x[i] along an axis."""
+    with np.errstate(all="ignore"):
+        return np.cumprod(x, axis=axis, dtype=_wider(x)).astype(x.dtype, copy=False)
 
 
 @native(like)
@@ -64,22 +72,34 @@ def _scan_logaddexp_complex(x: Array) -> Array:
 
 
 @native(_positions)
-def scan_argmax(x: Array) -> Array:
-    """Where the largest of x[0] … x[i] stands, the latest of equal ones."""
-    return _latest(x, np.maximum)
+def scan_argmax(x: Array, axis: int = -1) -> Array:
+    """Where the largest of x[0] … x[i] along an axis stands, the latest of equal ones."""
+    return _latest(x, np.maximum, axis)
 
 
 @native(_positions)
-def scan_argmin(x: Array) -> Array:
-    """Where the smallest of x[0] … x[i] stands, the latest of equal ones."""
-    return _latest(x, np.minimum)
+def scan_argmin(x: Array, axis: int = -1) -> Array:
+    """Where the smallest of x[0] … x[i] along an axis stands, the latest of equal ones."""
+    return _latest(x, np.minimum, axis)
 
 
-def _latest(x: Array, extreme: Any) -> Array:
-    best = extreme.accumulate(x, axis=-1)
+@native(like)
+def scan_max(x: Array, axis: int = -1) -> Array:
+    """The largest of x[0] … x[i] along an axis, the latest of equal ones (-0 equals 0)."""
+    return np.take_along_axis(x, scan_argmax(x, axis), axis)
+
+
+@native(like)
+def scan_min(x: Array, axis: int = -1) -> Array:
+    """The smallest of x[0] … x[i] along an axis, the latest of equal ones."""
+    return np.take_along_axis(x, scan_argmin(x, axis), axis)
+
+
+def _latest(x: Array, extreme: Any, axis: int) -> Array:
+    best = extreme.accumulate(x, axis=axis)
     found = (x == best) | (x != x)  # NaN is unequal to itself
-    places = np.where(found, np.arange(x.shape[-1]), -1)
-    return np.maximum.accumulate(places, axis=-1)
+    steps = np.arange(x.shape[axis]).reshape(-1, *[1] * (-1 - axis))
+    return np.maximum.accumulate(np.where(found, steps, -1), axis=axis)
 
 
 # --- order --------------------------------------------------------------------------------------
@@ -88,6 +108,7 @@ def _latest(x: Array, extreme: Any) -> Array:
 @native(_positions)
 def argsort(x: Array, descending: bool) -> Array:
     """The stable order; NaN counts as the greatest value."""
+    x = widened(x)  # NumPy does not know where NaN of a bfloat16 belongs
     if not descending:
         return np.argsort(x, axis=-1, kind="stable")
     backwards = np.argsort(x[..., ::-1], axis=-1, kind="stable")
@@ -102,7 +123,7 @@ def _top(x: Any, k: int, largest: bool) -> Inferred:
 @native(_top)
 def top_positions(x: Array, k: int, largest: bool) -> Array:
     """The first k of the order, without sorting the rest; which of equal ones is left open."""
-    length = x.shape[-1]
+    x, length = widened(x), x.shape[-1]
     if k == 0 or 4 * k >= length:
         return argsort(x, largest)[..., :k]
     border = length - k if largest else k - 1
@@ -120,6 +141,7 @@ def _row_position(x: Any, *_: Any) -> Inferred:
 @native(_row_position)
 def mode_position(x: Array) -> Array:
     """Where the smallest of the most frequent values of a row stands last."""
+    x = widened(x)
     order = np.argsort(x, axis=-1, kind="stable")
     ranked = np.take_along_axis(x, order, axis=-1)
     length = x.shape[-1]

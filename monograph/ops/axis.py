@@ -38,9 +38,14 @@ def to_last(x: Any, dim: int) -> tuple[Any, Restore]:
 
 def take_last(rows: Any, where: Any) -> Any:
     """out[…, i] = rows[…, where[…, i]]: both have the same leading axes."""
+    return take_along(rows, where, -1)
+
+
+def take_along(x: Any, where: Any, axis: int) -> Any:
+    """out[…, i, …] = x[…, where[…, i, …], …]: both have the same other axes."""
     places: list[Any] = list(coordinates(where.shape))
-    places[-1] = Read(0, tuple(coordinates(where.shape)), rows.shape[-1])
-    return build.reindex(rows, where.shape, places, reads=(where,))
+    places[axis] = Read(0, tuple(coordinates(where.shape)), x.shape[axis])
+    return build.reindex(x, where.shape, places, reads=(where,))
 
 
 def first_of_last(rows: Any, start: int, length: int) -> Any:

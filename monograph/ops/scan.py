@@ -12,7 +12,7 @@ from ..ir.node import coordinates
 from ..tensor import Tensor
 from ..transform.derivative import vjp
 from . import return_types
-from .axis import axis_of, first_of_last, take_last, to_last
+from .axis import axis_of, first_of_last, take_along, to_last
 from .define import function, operator
 from .inplace import with_out
 from .math import floating
@@ -26,30 +26,50 @@ def _summable(x: Any, dtype: DType | None) -> Any:
     return build.cast(x, dtype or (dtypes.int64 if x.dtype.kind < Kind.FLOAT else x.dtype))
 
 
-def _reversed(rows: Any) -> Any:
-    places: list[Any] = list(coordinates(rows.shape))
-    places[-1] = rows.shape[-1] - 1 - places[-1]
-    return build.reindex(rows, rows.shape, places)
+def _reversed(x: Any, axis: int) -> Any:
+    places: list[Any] = list(coordinates(x.shape))
+    places[axis] = x.shape[axis] - 1 - places[axis]
+    return build.reindex(x, x.shape, places)
 
 
-# --- along the last axis ------------------------------------------------------------------------
+def _from_last(x: Any, dim: int) -> int:
+    """The axis meant by `dim`, counted from the last."""
+    axis: int = axis_of(x, dim) - x.ndim
+    return axis
+
+
+def _along(x: Any, dim: int, function: Callable[[Any, int], Any]) -> Any:
+    """A function of an array and an axis; a number has one of size 1."""
+    if x.ndim:
+        return function(x, _from_last(x, dim))
+    axis_of(x, dim)
+    return build.reshape(function(build.reshape(x, (1,)), -1), ())
+
+
+def _scanned(function: str, x: Any, axis: int) -> Any:
+    """A running total along an axis, counted from the last; 16-bit floats in float32."""
+    wide = build.cast(x, dtypes.accumulator(x.dtype))
+    return build.cast(build.call(function, wide, options=(axis,)), x.dtype)
+
+
+# --- along one axis, which counts from the last: -1, -2, … ----------------------------------------
 
 
 @operator(to=None, method=False)
-def running_sum(x: Tensor) -> Any:
+def running_sum(x: Tensor, axis: int = -1) -> Any:
     """out[…, i] = x[…, 0] + … + x[…, i]."""
-    return build.call("scan_add", x)
+    return _scanned("scan_add", x, axis)
 
 
 @running_sum.derivative
-def _(g: Any, y: Any, x: Any) -> Any:
-    return (_reversed(running_sum(_reversed(g))),)
+def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
+    return (_reversed(running_sum(_reversed(g, axis), axis), axis),)
 
 
 @operator(to=None, method=False)
-def running_product(x: Tensor) -> Any:
+def running_product(x: Tensor, axis: int = -1) -> Any:
     """out[…, i] = x[…, 0] · … · x[…, i]."""
-    return build.call("scan_mul", x)
+    return _scanned("scan_mul", x, axis)
 
 
 @operator(to=None, method=False)
@@ -59,30 +79,32 @@ def running_logsumexp(x: Tensor) -> Any:
 
 
 @running_product.derivative
-def _(g: Any, y: Any, x: Any) -> Any:
-    return _pull_doubled(g, x, lambda a, b: a * b, 1.0)
+def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
+    return _pull_doubled(g, x, lambda a, b: a * b, 1.0, axis)
 
 
 @running_logsumexp.derivative
 def _(g: Any, y: Any, x: Any) -> Any:
-    return _pull_doubled(g, x, _logaddexp, float("-inf"))
+    return _pull_doubled(g, x, _logaddexp, float("-inf"), -1)
 
 
-def _pull_doubled(g: Any, x: Any, combine: Callable[[Any, Any], Any], neutral: float) -> Any:
+def _pull_doubled(
+    g: Any, x: Any, combine: Callable[[Any, Any], Any], neutral: float, axis: int
+) -> Any:
     """The derivative of the same scan written by doubling: no division, so zeros do no harm."""
     source = build.apply("mark", x)
     rows, reach = source, 1
-    while reach < x.shape[-1]:
-        rows = combine(rows, _shifted(rows, reach, neutral))
+    while reach < x.shape[axis]:
+        rows = combine(rows, _shifted(rows, reach, neutral, axis))
         reach *= 2
     return vjp([rows], [g], [source]) if x.size else (g,)
 
 
-def _shifted(rows: Any, by: int, fill: float) -> Any:
-    """Each row moved `by` places to the right, with `fill` moving in."""
+def _shifted(rows: Any, by: int, fill: float, axis: int) -> Any:
+    """Each row along the axis moved `by` places on, with `fill` moving in."""
     places: list[Any] = list(coordinates(rows.shape))
-    places[-1] = place = places[-1] - by
-    return build.reindex(rows, rows.shape, places, index.within(place, rows.shape[-1]), fill)
+    places[axis] = place = places[axis] - by
+    return build.reindex(rows, rows.shape, places, index.within(place, rows.shape[axis]), fill)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
@@ -108,8 +130,7 @@ def cumsum(x: Tensor, dim: int, dtype: DType | None = None) -> Any:
     >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), 0).tolist()
     [1.0, 3.0, 6.0]
     """
-    rows, back = to_last(_summable(x, dtype), dim)
-    return back(running_sum(rows))
+    return _along(_summable(x, dtype), dim, running_sum)
 
 
 @operator(inplace=True)
@@ -120,8 +141,7 @@ def cumprod(x: Tensor, dim: int, dtype: DType | None = None) -> Any:
     >>> mg.cumprod(mg.tensor([1, 2, 3]), 0).tolist()
     [1, 2, 6]
     """
-    rows, back = to_last(_summable(x, dtype), dim)
-    return back(running_product(rows))
+    return _along(_summable(x, dtype), dim, running_product)
 
 
 cumprod.operator.saves = {"x": ("x", "result")}
@@ -145,9 +165,13 @@ logcumsumexp.operator.saves = {"x": ("x", "result")}
 @operator(to=None, method=False)
 def running_extreme(x: Tensor, dim: int, which: str) -> Any:
     """(values, indices) of the largest or smallest so far, the latest of equal ones."""
-    rows, back = to_last(x, dim)
-    where = build.call(f"scan_{which}", rows)
-    return back(take_last(rows, where)), back(where)
+    if x.ndim == 0:
+        values, where = running_extreme(build.reshape(x, (1,)), dim, which)
+        return build.reshape(values, ()), build.reshape(where, ())
+    axis = _from_last(x, dim)
+    wide = build.cast(x, dtypes.accumulator(x.dtype))
+    where = build.call(f"scan_{which}", wide, options=(axis,))
+    return take_along(x, where, axis), where
 
 
 running_extreme.operator.selects = True

@@ -68,7 +68,8 @@ def _samples():
     a, b = r.normal(size=(4, 3, 3)), r.normal(size=(4, 3, 2))
     tall, rows = r.normal(size=(4, 3, 2)), r.normal(size=(4, 5))
     good = a @ np.swapaxes(a, 1, 2) + np.eye(3)
-    for name in ("scan_add", "scan_mul", "scan_logaddexp", "scan_argmax", "scan_argmin"):
+    for name in ("scan_add", "scan_mul", "scan_logaddexp", "scan_argmax", "scan_argmin",
+                 "scan_max", "scan_min"):  # fmt: skip
         yield name, (rows,), ()
     yield "argsort", (rows,), (True,)
     yield "top_positions", (rows,), (1, True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import statistics
+from ...codegen.along import Along, make_along
 from ...codegen.kernel import Kernel, Schedule
 from ...codegen.llvm import Machine, Module, regions_of
 from ...codegen.llvm.bounds import OUTSIDE
@@ -26,6 +27,7 @@ from ...compiler.plan import HostStep, KernelStep, Plan, each_kernel, flat, shap
 from ...config import config
 from ...ir import dtypes
 from ...ir.extent import Extent, Values, hint
+from ...ir.node import Call, Node
 from ...runtime import native, openmp, status
 from ...runtime.batch import Batch
 from ...runtime.executor import EXECUTOR
@@ -84,6 +86,15 @@ def fuses(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
 def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
     """Whether weights that do not change from call to call are worth a layout of their own."""
     return kind == "matmul" and library.prepare("pack", operands, options) is not None
+
+
+def along(node: Node) -> Along | None:
+    """The kernel of a native function along an axis, or None: then NumPy runs it."""
+    assert isinstance(node, Call)
+    if len(node.inputs) != 1:
+        return None
+    (source,) = node.inputs
+    return make_along(node.function, node.options, source.shape, source.dtype, config.threads)
 
 
 def fit_window(window: Window) -> Window:

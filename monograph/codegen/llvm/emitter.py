@@ -15,10 +15,11 @@ import dataclasses
 from ...ir.extent import Extent, hint
 from ...ir.index import Var
 from .. import kernel as kernels
+from ..along import Along
 from ..kernel import Kernel, Load, Privatised, Stage, postorder, stage_values
 from ..window import Window
+from . import along, prefetch, window
 from . import plan as planning
-from . import prefetch, window
 from .body import BodyWriter
 from .bounds import HARMLESS_BYTES, NOTHING
 from .machine import Machine
@@ -69,6 +70,11 @@ class Module:
             self.declarations |= writer.declarations
             if writer.sizes.entries:
                 self.sizes[kernel.name] = tuple(writer.sizes.entries)
+            return
+        if isinstance(kernel, Along):
+            functions, declared = along.write_along(kernel)
+            self.functions += functions
+            self.declarations |= declared
             return
         sizes = Sizes(_arguments(kernel) + self.machine.bounds)
         calls = [*self._prologue(kernel), *self._launch(kernel, sizes)]
@@ -150,6 +156,8 @@ class Module:
 
 def regions_of(kernel: Kernel, machine: Machine, threads: int) -> int:
     """How many times a launch of a kernel of known sizes splits its work over threads."""
+    if isinstance(kernel, Along):
+        return int(threads > 1 and along.is_split(kernel))
     if isinstance(kernel, Window):
         return window.regions_of(kernel) if threads > 1 else 0
     parts = [_combining(kernel, *each) for each in enumerate(_privatised(kernel))]

@@ -13,9 +13,9 @@ Number = str | int  # an operand, or a number: an Extent where sizes vary
 
 class Text:
     """The lines of one function. `entry` comes first: what is allocated on the stack, and numbers
-    from the table of sizes."""
+    from the table of sizes, if there is one."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: Sizes | None = None) -> None:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self._count = 0
@@ -43,6 +43,7 @@ class Text:
         if not isinstance(value, Extent):
             return str(value)
         if value not in self._loaded:
+            assert self._sizes is not None, "a function without a table of sizes"
             lines, name = self._sizes.load(value, f"size{len(self._loaded)}")
             self.entry += lines
             self._loaded[value] = name

@@ -1,0 +1,329 @@
+"""Running totals and running extremes in LLVM text.
+
+Totals of rows that lie in one piece are summed inside a vector by doubling, and the last lane goes
+on to the next vector. Of extremes, most vectors hold none that is better than the best so far.
+Where rows lie side by side, a lane is a row. float32 is added up in float64, as PyTorch does.
+"""
+
+from __future__ import annotations
+
+from ...ir.dtypes import DType, Kind
+from ..along import EXTREMES, TOTALS, Along
+from .text import Text
+
+TYPES = {"float32": "float", "float64": "double"}
+VECTORS = 4  # that step along together where lanes are rows
+LANES = 8  # rows of running extremes
+FULL_BITS = 512
+
+
+def write_scan(kernel: Along) -> list[str]:
+    """`void name.body(ptr args, i64 begin, i64 end)` over the units of `units_of`."""
+    if kernel.function not in TOTALS:
+        return [_row_extremes(kernel) if kernel.behind == 1 else _lane_extremes(kernel)]
+    return [_row_totals(kernel) if kernel.behind == 1 else _lane_totals(kernel)]
+
+
+def units_of(kernel: Along) -> tuple[int, int]:
+    """How many units of work there are, and the least that a thread should take."""
+    if kernel.behind == 1:
+        return kernel.before, max(1, 8192 // kernel.length)
+    width = LANES if kernel.function not in TOTALS else VECTORS * _Total(kernel).lanes
+    return kernel.before * -(-kernel.behind // width), max(1, 8192 // (kernel.length * width))
+
+
+def _type(dtype: DType) -> str:
+    return TYPES.get(dtype.name) or f"i{8 * dtype.itemsize}"
+
+
+class _Total:
+    """How a kind of total is computed: types, the function, and the number that changes nothing."""
+
+    def __init__(self, kernel: Along) -> None:
+        self.element = _type(kernel.dtype)
+        self.number = "double" if self.element == "float" else self.element
+        floats = kernel.dtype.kind is Kind.FLOAT
+        adds = kernel.function == "scan_add"
+        self.function = ("f" if floats else "") + ("add" if adds else "mul")
+        # x + -0 is x also where x is -0.
+        neutral = {True: "-0.0", False: "1.0"} if floats else {True: "0", False: "1"}
+        self.neutral = neutral[adds]
+        bits = 64 if self.number == "double" else 8 * kernel.dtype.itemsize
+        self.lanes = FULL_BITS // bits
+        self.vector = f"<{self.lanes} x {self.number}>"
+        self.loaded = f"<{self.lanes} x {self.element}>"
+        self.mask = f"<{self.lanes} x i1>"
+
+    def splat(self, element: str) -> str:
+        """The neutral number in all lanes."""
+        return "<" + ", ".join([f"{element} {self.neutral}"] * self.lanes) + ">"
+
+    def load(self, text: Text, pointer: str, mask: str | None) -> str:
+        """A vector, neutral where it is masked."""
+        align = 1
+        if mask is None:
+            value = text.emit(f"load {self.loaded}, ptr {pointer}, align {align}")
+        else:
+            name = f"@llvm.masked.load.v{self.lanes}{_suffix(self.element)}.p0"
+            value = text.emit(
+                f"call {self.loaded} {name}(ptr {pointer}, i32 {align}, {self.mask} {mask}, "
+                f"{self.loaded} {self.splat(self.element)})"
+            )
+        if self.element == self.number:
+            return value
+        return text.emit(f"fpext {self.loaded} {value} to {self.vector}")
+
+    def store(self, text: Text, value: str, pointer: str, mask: str | None) -> None:
+        """Store what is not masked."""
+        if self.element != self.number:
+            value = text.emit(f"fptrunc {self.vector} {value} to {self.loaded}")
+        if mask is None:
+            text.do(f"store {self.loaded} {value}, ptr {pointer}, align 1")
+            return
+        name = f"@llvm.masked.store.v{self.lanes}{_suffix(self.element)}.p0"
+        text.do(
+            f"call void {name}({self.loaded} {value}, ptr {pointer}, i32 1, {self.mask} {mask})"
+        )
+
+    def combine(self, text: Text, a: str, b: str) -> str:
+        """a ⊕ b."""
+        return text.emit(f"{self.function} {self.vector} {a}, {b}")
+
+
+def _suffix(element: str) -> str:
+    return {"float": "f32", "double": "f64"}.get(element, element)
+
+
+def declarations(kernel: Along) -> set[str]:
+    """What the functions of a scan call."""
+    if kernel.function not in TOTALS:
+        return _extreme_declarations(kernel)
+    total = _Total(kernel)
+    name = f"v{total.lanes}{_suffix(total.element)}.p0"
+    return {
+        f"declare {total.loaded} @llvm.masked.load.{name}(ptr, i32, {total.mask}, {total.loaded})",
+        f"declare void @llvm.masked.store.{name}({total.loaded}, ptr, i32, {total.mask})",
+    }
+
+
+def _body(kernel: Along, text: Text) -> str:
+    return text.function(f"{kernel.name}.body", "ptr %args, i64 %begin, i64 %end")
+
+
+def _lane_mask(text: Text, lanes: int, remaining: str, first: int = 0) -> str:
+    """Lanes `first`, first + 1, … that are fewer than `remaining`."""
+    all_lanes = _everywhere(text, f"<{lanes} x i64>", remaining)
+    numbers = "<" + ", ".join(f"i64 {first + n}" for n in range(lanes)) + ">"
+    return text.emit(f"icmp slt <{lanes} x i64> {numbers}, {all_lanes}")
+
+
+def _row_totals(kernel: Along) -> str:
+    """Rows in one piece: each vector is summed by doubling, its last lane goes on."""
+    text, total, length = Text(), _Total(kernel), kernel.length
+    source, target = text.argument(0), text.argument(1)
+    text.entry.append(f"  %carry = alloca {total.vector}, align 64")
+    whole = length - length % total.lanes
+
+    def vector(row: str, column: str | int, mask: str | None) -> None:
+        place = text.add(row, column)
+        here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
+        there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
+        value = total.load(text, here, mask)
+        reach = 1
+        while reach < total.lanes:
+            value = total.combine(text, _shifted(text, total, value, reach), value)
+            reach *= 2
+        carry = text.emit(f"load {total.vector}, ptr %carry")
+        value = total.combine(text, carry, value)
+        total.store(text, value, there, mask)
+        lasts = ", ".join([f"i32 {total.lanes - 1}"] * total.lanes)
+        last = text.emit(
+            f"shufflevector {total.vector} {value}, {total.vector} poison, "
+            f"<{total.lanes} x i32> <{lasts}>"
+        )
+        text.do(f"store {total.vector} {last}, ptr %carry")
+
+    with text.loop("%begin", "%end", 1) as number:
+        row = text.mul(number, length)
+        text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry")
+        with text.loop("0", whole, total.lanes) as column:
+            vector(row, column, None)
+        if whole < length:
+            vector(row, whole, _lane_mask(text, total.lanes, str(length - whole)))
+    return _body(kernel, text)
+
+
+def _shifted(text: Text, total: _Total, value: str, reach: int) -> str:
+    """The lanes moved up, with the neutral number below them."""
+    order = [total.lanes if n < reach else n - reach for n in range(total.lanes)]
+    lanes = ", ".join(f"i32 {n}" for n in order)
+    return text.emit(
+        f"shufflevector {total.vector} {value}, {total.vector} {total.splat(total.number)}, "
+        f"<{total.lanes} x i32> <{lanes}>"
+    )
+
+
+def _lane_totals(kernel: Along) -> str:
+    """Rows side by side: a lane is a row, and several vectors step along together."""
+    text, total, behind = Text(), _Total(kernel), kernel.behind
+    source, target = text.argument(0), text.argument(1)
+    width = VECTORS * total.lanes
+    chunks = -(-behind // width)
+    for n in range(VECTORS):
+        text.entry.append(f"  %carry{n} = alloca {total.vector}, align 64")
+    with text.loop("%begin", "%end", 1) as unit:
+        block, chunk = text.div(unit, chunks), text.rem(unit, chunks)
+        column = text.mul(chunk, width)
+        remaining = text.sub(behind, column)
+        masks: list[str | None] = [None] * VECTORS
+        if behind % width:
+            masks = [
+                _lane_mask(text, total.lanes, remaining, n * total.lanes) for n in range(VECTORS)
+            ]
+        base = text.add(text.mul(block, kernel.length * behind), column)
+        for n in range(VECTORS):
+            text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry{n}")
+        with text.loop("0", kernel.length, 1) as step:
+            line = text.add(base, text.mul(step, behind))
+            for n, mask in enumerate(masks):
+                place = text.add(line, n * total.lanes)
+                here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
+                there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
+                carry = text.emit(f"load {total.vector}, ptr %carry{n}")
+                value = total.combine(text, carry, total.load(text, here, mask))
+                total.store(text, value, there, mask)
+                text.do(f"store {total.vector} {value}, ptr %carry{n}")
+    return _body(kernel, text)
+
+
+# --- extremes -----------------------------------------------------------------------------------
+
+
+def _stored(kernel: Along) -> str:
+    """The type of what is stored: extremes, or where they stand."""
+    return _type(kernel.dtype) if kernel.function in EXTREMES else "i64"
+
+
+def _extreme_declarations(kernel: Along) -> set[str]:
+    element, stored, mask = _type(kernel.dtype), _stored(kernel), f"<{LANES} x i1>"
+    vector, held = f"<{LANES} x {element}>", f"<{LANES} x {stored}>"
+    load, store = f"v{LANES}{_suffix(element)}.p0", f"v{LANES}{_suffix(stored)}.p0"
+    return {
+        f"declare {vector} @llvm.masked.load.{load}(ptr, i32, {mask}, {vector})",
+        f"declare void @llvm.masked.store.{store}({held}, ptr, i32, {mask})",
+    }
+
+
+def _lane_extremes(kernel: Along) -> str:
+    """The largest or smallest so far, or where it stands, the latest of equal ones."""
+    text, behind, element = Text(), kernel.behind, _type(kernel.dtype)
+    vector, places, truth = f"<{LANES} x {element}>", f"<{LANES} x i64>", f"<{LANES} x i1>"
+    source, target = text.argument(0), text.argument(1)
+    text.entry.append(f"  %best = alloca {vector}, align 64")
+    text.entry.append(f"  %where = alloca {places}, align 64")
+    chunks = -(-behind // LANES)
+
+    def load(place: str, mask: str) -> str:
+        at = text.emit(f"getelementptr {element}, ptr {source}, i64 {place}")
+        name = f"@llvm.masked.load.v{LANES}{_suffix(element)}.p0"
+        rest = f"{truth} {mask}, {vector} zeroinitializer"
+        return text.emit(f"call {vector} {name}(ptr {at}, i32 1, {rest})")
+
+    def store(place: str, mask: str) -> None:
+        stored = _stored(kernel)
+        held = f"<{LANES} x {stored}>"
+        name = "%best" if kernel.function in EXTREMES else "%where"
+        value = text.emit(f"load {held}, ptr {name}")
+        at = text.emit(f"getelementptr {stored}, ptr {target}, i64 {place}")
+        call = f"@llvm.masked.store.v{LANES}{_suffix(stored)}.p0"
+        text.do(f"call void {call}({held} {value}, ptr {at}, i32 1, {truth} {mask})")
+
+    with text.loop("%begin", "%end", 1) as unit:
+        column = text.mul(text.rem(unit, chunks), LANES)
+        mask = _lane_mask(text, LANES, text.sub(behind, column))
+        base = text.add(text.mul(text.div(unit, chunks), kernel.length * behind), column)
+        text.do(f"store {vector} {load(base, mask)}, ptr %best")
+        text.do(f"store {places} zeroinitializer, ptr %where")
+        store(base, mask)
+        with text.loop("1", kernel.length, 1) as step:
+            place = text.add(base, text.mul(step, behind))
+            value = load(place, mask)
+            best = text.emit(f"load {vector}, ptr %best")
+            where = text.emit(f"load {places}, ptr %where")
+            taken = _taken(kernel, text, vector, value, best)
+            best = text.emit(f"select {truth} {taken}, {vector} {value}, {vector} {best}")
+            now = _everywhere(text, places, step)
+            where = text.emit(f"select {truth} {taken}, {places} {now}, {places} {where}")
+            text.do(f"store {vector} {best}, ptr %best")
+            text.do(f"store {places} {where}, ptr %where")
+            store(place, mask)
+    return _body(kernel, text)
+
+
+def _row_extremes(kernel: Along) -> str:
+    """Rows one by one: of most blocks no element is better, and what is stored is repeated."""
+    text, length, element = Text(), kernel.length, _type(kernel.dtype)
+    vector, stored = f"<{LANES} x {element}>", _stored(kernel)
+    stored_name = "%best" if kernel.function in EXTREMES else "%where"
+    source, target = text.argument(0), text.argument(1)
+    text.entry += [f"  %best = alloca {element}", "  %where = alloca i64"]
+    whole = length - length % LANES
+
+    def step(row: str, column: str) -> None:
+        at = text.emit(f"getelementptr {element}, ptr {source}, i64 {text.add(row, column)}")
+        value = text.emit(f"load {element}, ptr {at}")
+        best = text.emit(f"load {element}, ptr %best")
+        taken = _taken(kernel, text, element, value, best)
+        best = text.emit(f"select i1 {taken}, {element} {value}, {element} {best}")
+        before = text.emit("load i64, ptr %where")
+        where = text.emit(f"select i1 {taken}, i64 {column}, i64 {before}")
+        text.do(f"store {element} {best}, ptr %best")
+        text.do(f"store i64 {where}, ptr %where")
+        there = text.emit(f"getelementptr {stored}, ptr {target}, i64 {text.add(row, column)}")
+        text.do(f"store {stored} {best if stored_name == '%best' else where}, ptr {there}")
+
+    with text.loop("%begin", "%end", 1) as number:
+        row = text.mul(number, length)
+        at = text.emit(f"getelementptr {element}, ptr {source}, i64 {row}")
+        text.do(f"store {element} {text.emit(f'load {element}, ptr {at}')}, ptr %best")
+        text.do("store i64 0, ptr %where")
+        with text.loop("0", whole, LANES) as block:
+            at = text.emit(f"getelementptr {element}, ptr {source}, i64 {text.add(row, block)}")
+            values = text.emit(f"load {vector}, ptr {at}, align {kernel.dtype.itemsize}")
+            best = _everywhere(text, vector, text.emit(f"load {element}, ptr %best"))
+            taken = _taken(kernel, text, vector, values, best)
+            bits = text.emit(f"bitcast <{LANES} x i1> {taken} to i{LANES}")
+            some = text.emit(f"icmp ne i{LANES} {bits}, 0")
+            text.lines += [f"  br i1 {some}, label %some, label %none", "some:"]
+            with text.loop("0", LANES, 1) as lane:
+                step(row, text.add(block, lane))
+            text.lines += ["  br label %next", "none:"]
+            same = text.emit(f"load {stored}, ptr {stored_name}")
+            there = text.emit(f"getelementptr {stored}, ptr {target}, i64 {text.add(row, block)}")
+            held = f"<{LANES} x {stored}>"
+            text.do(f"store {held} {_everywhere(text, held, same)}, ptr {there}, align 1")
+            text.lines += ["  br label %next", "next:"]
+        with text.loop(str(whole), length, 1) as column:
+            step(row, column)
+    return _body(kernel, text)
+
+
+def _everywhere(text: Text, vector: str, value: str) -> str:
+    """A value in all lanes."""
+    lanes, _, word = vector.strip("<>").partition(" x ")
+    one = text.emit(f"insertelement {vector} poison, {word} {value}, i64 0")
+    return text.emit(
+        f"shufflevector {vector} {one}, {vector} poison, <{lanes} x i32> zeroinitializer"
+    )
+
+
+def _taken(kernel: Along, text: Text, vector: str, value: str, best: str) -> str:
+    """Whether a value, or each of a vector, takes the place of the best so far."""
+    larger = kernel.function.endswith("max")
+    if kernel.dtype.kind is Kind.FLOAT:
+        better = text.emit(f"fcmp {'oge' if larger else 'ole'} {vector} {value}, {best}")
+        nan = text.emit(f"fcmp uno {vector} {value}, {value}")
+        truth = f"<{LANES} x i1>" if vector.startswith("<") else "i1"
+        return text.emit(f"or {truth} {better}, {nan}")
+    sign = "s" if kernel.dtype.signed else "u"
+    return text.emit(f"icmp {sign}{'ge' if larger else 'le'} {vector} {value}, {best}")
