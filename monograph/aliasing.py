@@ -102,8 +102,7 @@ def settled(given: Tensor, value: Value) -> Value:
     if not sharing.is_shared(whole):
         return value
     if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
-        recorder = current.recorder
-        recorder.urgent = recorder.urgent or "memory shared with NumPy"
+        current.recorder.hurry("memory shared with NumPy")
         return value
     view = given._view
     if view is not None and geometry_of(whole.meta, None, view.chain()) is None:

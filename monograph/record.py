@@ -30,6 +30,7 @@ from .lines import inside, user_line
 from .programs import Programs
 from .recorder import (
     ARGUMENT,
+    TOO_MUCH,
     Live,
     Record,
     Recorder,
@@ -38,6 +39,7 @@ from .recorder import (
     inference_storages,
 )
 from .residuals import Residuals
+from .retention import is_time_to_cut
 from .runtime.waiting import synchronize
 from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, meta_of, promises
 
@@ -100,10 +102,18 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     if recorder.attention:
         _attend(recorder, outputs, inputs, result)
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
-        flush(recorder.urgent or "many pending operators")
+        _flush_if_due(recorder)
         if recorder.eager and recorder.owner.launches:
             wait()  # so that an error is raised by the call that made it
     return result
+
+
+def _flush_if_due(recorder: Recorder) -> None:
+    """Flush if it is urgent, or too much is pending; a loop is cut at one line of it."""
+    if len(recorder.records) >= PENDING_LIMIT:
+        flush(recorder.urgent or "many pending operators")
+    elif recorder.urgent is not TOO_MUCH or is_time_to_cut(recorder):
+        flush(recorder.urgent or TOO_MUCH)
 
 
 def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
@@ -734,7 +744,8 @@ def inner() -> Iterator[Recorder]:
         for value, epoch, position, made_by in reversed(fresh.saved):
             value.epoch, value.position, value.record = epoch, position, made_by
         current.recorder = before
-        before.urgent = before.urgent or fresh.urgent
+        if fresh.urgent is not None:
+            before.hurry(fresh.urgent)
         if before.hold:
             before.modules += fresh.modules
 

@@ -102,6 +102,9 @@ class Live:
         return float(self.mapping[self.name])
 
 
+TOO_MUCH = "memory of pending work"  # less urgent than other reasons: see `retention.py`
+
+
 class Recorder:
     """What one thread has recorded since its last flush."""
 
@@ -109,7 +112,8 @@ class Recorder:
         "grad", "eager", "urgent", "autocast", "inference", "packing", "attention", "hold",
         "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
         "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
-        "records", "results", "leaves", "slots", "live_slots", "key",
+        "records", "results", "leaves", "slots", "live_slots", "key", "brought",
+        "cut",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -139,6 +143,11 @@ class Recorder:
         self.owner = status.current()
         self.reset()
 
+    def hurry(self, reason: str) -> None:
+        """The next call must not stay pending."""
+        if self.urgent is None or self.urgent is TOO_MUCH:
+            self.urgent = reason
+
     def attend(self) -> None:
         """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""
         wanted = self.inference or len(inference_storages) > 0 or bool(self.packing)
@@ -156,6 +165,8 @@ class Recorder:
         self.slots: list[Any] = []
         self.live_slots: list[tuple[int, Any]] = []
         self.key: list[Any] = []  # of each record, its signature's number and its inputs' places
+        self.brought = 0  # bytes of data that tensors were made of: see `retention.py`
+        self.cut: tuple[Any, int] | None = None  # the line behind which it is to be cut
 
     def captured(self, value: Value) -> bool:
         """Whether a function that a transform traces has this value from outside."""

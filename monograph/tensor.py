@@ -23,6 +23,7 @@ from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, META, device, place_of, require_here, strided
 from .recorder import current
+from .retention import note_data
 from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, laid_out, meta_of
 from .strides import contiguous
 from .view import STEPS, Origin, View
@@ -601,6 +602,7 @@ def _restore(
     kind = meta_of(array.shape, dtypes.from_numpy(array.dtype))
     made = from_value(concrete(array, kind if strides is None else laid_out(kind, strides)), cls)
     recorder = current.recorder
+    note_data(recorder, array.nbytes)
     if recorder.outer is not None:
         recorder.own[id(made._storage.value)] = made._storage.value
     if recorder.inference:

@@ -30,7 +30,7 @@ LAYERS = [
     {"programs", "residuals", "tapes"},
     {"launches"},
     {"recorder"},
-    {"pending"},
+    {"pending", "retention"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

@@ -14,11 +14,12 @@ import pytest
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph import nn, record, statistics
+from monograph import nn, record, retention, statistics
 from monograph.config import config
 from monograph.data import DataLoader, TensorDataset
 from monograph.jit import Replay
 from monograph.programs import Programs
+from monograph.recorder import current
 
 
 def network(seed=0):
@@ -194,6 +195,45 @@ def test_a_loop_that_reads_nothing_keeps_pending_work_bounded(monkeypatch):
     assert mg.stats().pending <= 50
     assert x.tolist() == [500.0, 500.0]
     assert mg.stats().peak_pending_nodes <= 51
+
+
+@pytest.mark.parametrize("views", [False, True])
+def test_a_loop_that_brings_data_keeps_little_of_it(monkeypatch, fresh_programs, views):
+    """Wherever it is cut, pieces have the same program."""
+    monkeypatch.setattr(retention, "RETAINED", 10 * 4000)
+    total = mg.zeros(())
+    most = 0
+    for n in range(400):
+        x = mg.tensor(np.full((10, 100), n, np.float32))
+        part = (x[1:-1] * 2.0).sum() if views else (x * 2.0).sum()
+        total = total + part
+        most = max(most, sum(leaf.meta.size for leaf in current.recorder.leaves))
+    assert most <= 20 * 1000
+    assert mg.stats().flushes >= 10 and mg.stats().peak_pending_nodes <= 80
+    assert mg.stats().compilations <= 3
+    assert total.item() == (8 if views else 10) * 100 * 2 * sum(range(400))
+    assert "memory of pending work" in [reason for reason, _ in statistics.recent]
+
+
+def test_one_large_array_does_not_cut_what_uses_it(monkeypatch):
+    monkeypatch.setattr(retention, "RETAINED", 4000)
+    mg.synchronize()
+    mg.stats.reset()
+    h = mg.tensor(np.ones(4000, np.float32))
+    kept = [mg.tensor(np.full(4000, n, np.float32)) for n in range(20)]
+    for n in range(200):
+        h = h * 0.5 + kept[n % 20]
+    assert mg.stats().flushes == 0 and mg.stats().pending == 400
+
+
+def test_too_much_data_is_less_urgent_than_memory_that_numpy_shares(monkeypatch):
+    monkeypatch.setattr(retention, "RETAINED", 1000)
+    mg.synchronize()
+    kept = [mg.tensor(np.ones(500, np.float32)) for _ in range(3)]
+    array = np.ones(3 << 20, np.float32)  # too large to be copied at the call
+    y = mg.from_numpy(array) * 2
+    array[0] = 100.0
+    assert y[0].item() == 2.0 and len(kept) == 3
 
 
 def test_an_evaluation_loop_keeps_pending_work_bounded():
