@@ -402,11 +402,24 @@ def written(w, wanted=lambda x: True):
     return w.pick(may_be)
 
 
+def has_gaps(x):
+    """Whether there are places between the elements that are none of the tensor's."""
+    reach = sum(stride * (n - 1) for stride, n in zip(x.stride(), x.shape, strict=True))
+    return reach + 1 > x.numel()
+
+
 def source(w, x):
-    """Another tensor whose values fit into x."""
+    """Another tensor whose values fit into x.
+
+    Where two lie on one storage and one has gaps, PyTorch does not look whether they overlap, and
+    reads what it has written.
+    """
 
     def fits(y):
         shape = tuple(y.shape)
+        if x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr():
+            if overlaps(y) or has_gaps(x) or has_gaps(y):
+                return False
         return torch.can_cast(y.dtype, x.dtype) and fit(x.shape, shape) and (
             torch.broadcast_shapes(x.shape, shape) == x.shape
         ) and (y.dtype != torch.bool or x.dtype != torch.uint8)  # fmt: skip
