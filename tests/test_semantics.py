@@ -20,6 +20,7 @@ from monograph.data import DataLoader, TensorDataset
 from monograph.jit import Replay
 from monograph.programs import Programs
 from monograph.recorder import current
+from monograph.runtime import openmp
 
 
 def network(seed=0):
@@ -397,6 +398,29 @@ def test_draws_do_not_depend_on_flushing():
     for found in (eagerly, twice(lambda: draw(read=True)), twice(jitted), twice(jitted)):
         for a, b in zip(lazily, found, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    """Sums of rows, of columns and of everything, and their derivatives, by generated kernels."""
+
+    def run(threads):
+        openmp.set_threads(threads)
+        x = mg.tensor(data, requires_grad=True)
+        y = F.layer_norm(x.softmax(1) * 3, (x.shape[1],)).tanh()
+        loss = (y * y).sum() + x.sum(0).square().mean()
+        loss.backward()
+        return [t.detach().numpy() for t in (loss, y, x.grad, x.detach().mean(0))]
+
+    data = np.random.default_rng(0).standard_normal((600, 700), np.float32)
+    alone = run(1)
+    try:
+        for threads in (2, 3):
+            regions = openmp.regions()
+            for a, b in zip(alone, run(threads), strict=True):
+                np.testing.assert_array_equal(a, b)
+            assert openmp.regions() > regions or openmp.library() is None
+    finally:
+        openmp.set_threads(mg.config.threads)
 
 
 # --- copies --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Random small kernels: what LLVM's code computes is what the interpreter computes."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -119,9 +120,23 @@ def random_kernels(draw):
     return Kernel("random", outer, stages, tuple(draft.buffers), schedule)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=100, **relaxed)
 @given(random_kernels())
 def test_random_kernels(kernel):
+    computes_the_same(kernel)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, **relaxed)
+@given(random_kernels())
+def test_many_random_kernels(kernel):
+    computes_the_same(kernel)
+
+
+def computes_the_same(kernel):
     half = any(buffer.dtype.is_half for buffer in kernel.buffers)
     rtol = 2e-3 if half else 1e-4
     check(kernel, rtol=rtol, atol=1e-2 if half else 1e-3)

@@ -14,3 +14,13 @@ def test_a_small_new_recording_is_interpreted_and_then_compiled():
     assert (counts.interpreted, counts.compilations) == (1, 1)
     expected = [float(np.exp(np.array([1.5, 3.0, 4.5]) - n).sum()) for n in range(3)]
     np.testing.assert_allclose(results, expected, rtol=1e-6)
+
+
+def test_a_large_new_recording_is_compiled_at_once():
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        x = mg.tensor([1.0, 2.0, 3.0])
+        mg.stats.reset()
+        for n in range(40):
+            x = (x * 1.5 - n).tanh()
+        x.tolist()
+        assert (mg.stats().interpreted, mg.stats().compilations) == (0, 1)
