@@ -24,6 +24,7 @@ from .ir.dtypes import DType
 from .placement import CPU, META, device, place_of, require_here, strided
 from .recorder import current
 from .retention import note_data
+from .size import Size
 from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, laid_out, meta_of
 from .strides import contiguous
 from .view import STEPS, Origin, View
@@ -561,22 +562,6 @@ class Tensor:
         if kind.absent:
             return _restore_absent, (type(self), kind.shape, kind.dtype, self.requires_grad)
         return _restore, (type(self), self._array().copy(), self.requires_grad, kind.strides)
-
-
-class Size(tuple[int, ...]):
-    """A shape: a tuple that also counts its elements."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The product of the extents."""
-        result = 1
-        for extent in self:
-            result *= extent
-        return result
-
-    def __repr__(self) -> str:
-        return dtypes.shown(f"Size({list(self)})").removeprefix("monograph.")
 
 
 class Parameter(Tensor):

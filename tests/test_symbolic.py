@@ -217,6 +217,13 @@ def test_a_slice_that_moves():
     assert compilations() <= 4
 
 
+def test_a_shape_given_as_it_is():
+    def normalised(x):
+        return mg.nn.functional.layer_norm(x, x.shape)
+
+    agree(normalised, [[(n, 6)] for n in (40, 64, 7, 100, 33)], most=2)
+
+
 def test_convolutions_with_varying_batches():
     net = nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),

@@ -522,3 +522,16 @@ def test_operands_that_are_no_tensors():
         mg.ones(2) + "a"
     with pytest.raises(TypeError, match="mul.*None"):
         mg.ones(2) * None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda s: s[1:], lambda s: s[:0], lambda s: s[::-1], lambda s: s + (5,),
+        lambda s: (5,) + s, lambda s: s + s, lambda s: s * 2, lambda s: 2 * s, lambda s: s[-1],
+    ],
+)  # fmt: skip
+def test_parts_and_sums_of_a_shape_are_shapes(part):
+    own, theirs = part(mg.zeros(2, 3, 4).shape), part(torch.zeros(2, 3, 4).shape)
+    assert type(own).__name__ == type(theirs).__name__
+    assert own == theirs and getattr(own, "numel", int)() == getattr(theirs, "numel", int)()

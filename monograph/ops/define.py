@@ -23,7 +23,7 @@ from typing import Any, NewType
 from ..ir.operator import REQUIRED, Operator, Parameter
 from ..lines import OPERATOR_FILE
 from ..record import call, call_view
-from ..tensor import Tensor
+from ..tensor import Size, Tensor
 from .inplace import in_place, into, over
 
 Scalar = NewType("Scalar", float)  # a number in value position: filled in at each run
@@ -106,7 +106,9 @@ def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart
             inputs.append(f"*{given}")
             attributes.append(f"len({given})")
         else:
-            lines.append(f"    if {given}.__class__ is list: {given} = tuple({given})\n")
+            # Shapes too: equal keys must be of one type, and the compiler opens plain tuples.
+            kind = f"{given}.__class__"
+            lines.append(f"    if {kind} is list or {kind} is _Size: {given} = tuple({given})\n")
             attributes.append(given)
     listed = lambda names: "".join(f"{n}, " for n in names)  # noqa: E731
     record = f"_call(_operator, ({listed(inputs)}), ({listed(attributes)}))"
@@ -189,7 +191,7 @@ def _wrapper(
     code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
     scope = {
         "_call": call_view if made.view else call, "_operator": made, "_into": into,
-        "_absent": ABSENT, "_over": over, "__name__": __name__,
+        "_absent": ABSENT, "_over": over, "_Size": Size, "__name__": __name__,
     }  # fmt: skip
     function = FunctionType(code, scope, definition.__name__)
     positional = [p for p in made.parameters if not p.by_keyword]
