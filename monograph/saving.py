@@ -10,6 +10,7 @@ not fit the format is refused with the reason. Files are written beside and move
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -59,6 +60,8 @@ def save(obj: Any, f: Place) -> None:
         _write(f, head, arrays)  # type: ignore[arg-type]
         return
     path = Path(f)  # type: ignore[arg-type]
+    if not path.parent.is_dir():  # else the error would name the file that is moved into place
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -148,3 +148,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         mg.load(tmp_path / "absent")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        mg.save({}, tmp_path / "nowhere" / "file")
+    assert caught.value.filename == str(tmp_path / "nowhere")
