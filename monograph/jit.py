@@ -191,8 +191,10 @@ class Jitted:
             self._replays.pop(next(iter(self._replays)))
         self._replays[key] = [replay, *(known or ())][:STATES]
         before = self._open.get(open_key := without_sizes(key))
-        if before is not None and replay.fixed is None and before.numbers() != replay.numbers():
-            replay.fixed = "numbers that it computes with depend on sizes"
+        if before is None or before.metas == replay.metas:
+            replay.fixed = replay.fixed or "it was traced at one size so far"
+        elif before.numbers() != replay.numbers():
+            replay.fixed = replay.fixed or "numbers that it computes with depend on sizes"
         self._open[open_key] = replay
 
     def _arguments(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
@@ -426,7 +428,7 @@ class Replay:
             if id(value) in place and self.returned[id(t)] is None:
                 self.returned[id(t)] = len(new) - len(kept)
                 new.append(value)
-        self.fresh = [place[id(value)] for value in new]
+        self.fresh = [place[id(value)] for value in new[len(kept) :]]
         self.fresh_metas = tuple([value.meta for value in new])
         self.single = isinstance(result, Tensor) and self.returned[id(result)] is not None
         # Gradients of arguments, by their number.
@@ -542,8 +544,8 @@ class Replay:
             value.memory = outcomes[n]
             value.gradient_of = reference
             leaf._grad = from_value(value)
-        given, count = [], len(self.gradients)
-        for n, value in zip(self.fresh[count:], made[count:], strict=True):
+        given = []
+        for n, value in zip(self.fresh, made[len(self.gradients) :], strict=True):
             outcome = outcomes[n]
             value.memory = outcome.memory if outcome.__class__ is Value else outcome
             given.append(from_value(value))

@@ -82,7 +82,8 @@ def resized(replay: Any, values: Sequence[Value]) -> Any:
         n: meta_of(tuple(shapes[position]), replay.kinds[n].dtype)
         for n, position in enumerate(executable.outputs)
     }
-    made.fresh_metas = tuple([made.kinds[n] for n in made.fresh])
+    new = [*[n for _, _, n in made.gradients], *made.fresh]
+    made.fresh_metas = tuple([made.kinds[n] for n in new])
     return made
 
 

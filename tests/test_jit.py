@@ -561,6 +561,52 @@ def test_sizes_that_python_sees_are_traced_each(monkeypatch, ask):
         np.testing.assert_array_equal(mine.numpy(), plain.numpy())
 
 
+def test_numbers_made_of_sizes_are_not_taken_for_others(monkeypatch):
+    """The factor of attention is made of a size by code of the package, which no trace notes."""
+    monkeypatch.setattr(record, "programs", Programs())
+
+    def attend(x):
+        return F.scaled_dot_product_attention(x, x, x)
+
+    _, run, pairs = _at_sizes(attend, SIZES, lambda n: (mg.rand(2, 3, n),))
+    assert "numbers that it computes with depend on sizes" in run.reasons[-1]
+    for mine, plain in pairs:
+        np.testing.assert_allclose(mine.numpy(), plain.numpy(), rtol=1e-5)
+
+
+# What is done depends on the size: an error, other pieces, another formula.
+BY_SIZE = {
+    "one of ten": lambda x: x[10] * 1,
+    "first ten": lambda x: x[:10] * 1,
+    "but the last": lambda x: x[3:-2] * 1,
+    "pieces": lambda x: mg.cat([piece.sum(0) for piece in x.chunk(3)]),
+    "distances": lambda x: mg.cdist(x, x + 1),
+    "gates": lambda x: F.glu(x, 0),
+}
+
+
+@pytest.mark.parametrize("name", list(BY_SIZE))
+def test_what_depends_on_sizes_is_as_in_plain_calls(monkeypatch, name):
+    monkeypatch.setattr(record, "programs", Programs())
+    function = BY_SIZE[name]
+    run = mg.jit(function)
+
+    def outcome(call, array):
+        try:
+            return call(mg.tensor(array)).numpy()
+        except (IndexError, RuntimeError) as problem:
+            return type(problem)
+
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=0):
+        for n in (20, 30, 24, 5, 12, 2, 33):
+            array = np.random.default_rng(n).standard_normal((n, 4)).astype("f")
+            mine, plain = outcome(run, array), outcome(function, array)
+            if isinstance(plain, type):
+                assert mine is plain
+            else:
+                np.testing.assert_allclose(mine, plain, rtol=1e-4, atol=1e-5)
+
+
 def test_sizes_of_captured_tensors_may_be_seen(monkeypatch):
     monkeypatch.setattr(record, "programs", Programs())
     weight = mg.ones(4, 6)
