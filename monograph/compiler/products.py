@@ -13,11 +13,11 @@ from ..codegen import kernel as k
 from ..codegen.window import Batch, External, Multiply, Window
 from ..ir import dtypes
 from ..ir.node import Node
+from .assembly import BLOCKS, ITEMS, Fit, item_rows, named
 from .contract import MatmulCall
 from .fuse import Unit
 from .lower import Lowered
 from .plan import at_hints, step_of
-from .window import BLOCKS, ITEMS, Fit, item_rows, named
 from .windowed import Matrix, matrix_of
 
 Multiplies = Callable[[str, dict[str, Any], dict[str, Any]], bool]
