@@ -30,6 +30,7 @@ from .config import config
 SHARED = 512  # sizes that programs for many sizes stay set up for
 KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
+TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 LENGTHS = 4  # numbers of the same operators that are compiled; after that, others are interpreted
 WORTH = 8  # times that such a recording comes before it is compiled, which takes as long as so many
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
@@ -247,8 +248,15 @@ def _no_collector() -> Iterator[None]:
 
 
 def _is_small(recording: Recording) -> bool:
-    if len(recording.entries) > config.tier0_limit:
-        return False
+    """Whether to interpret it when it is met first: NumPy takes a fraction of a compilation's time.
+
+    A Python loop that was recorded turn by turn is long, and still small.
+    """
+    length = len(recording.entries)
+    if length > config.tier0_limit:
+        operators = {entry.operator for entry in recording.entries}
+        if not config.tier0_limit or length < TURNS * len(operators):
+            return False
     return sum(leaf.size for leaf in recording.leaves) <= SMALL
 
 

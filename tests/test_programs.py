@@ -44,3 +44,20 @@ def test_an_episode_that_comes_again_is_compiled():
     losses += [episode(weight, 25).item() for _ in range(3)]
     assert mg.stats().compilations == 1
     np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+
+
+def test_a_long_loop_of_small_tensors_is_interpreted_when_it_is_met_first():
+    weight = mg.full((3,), 0.3)
+
+    def settled():
+        state = mg.ones(3)
+        for _ in range(100):
+            state = mg.cos(weight * state)
+        return state.tolist()
+
+    mg.stats.reset()
+    first = settled()
+    assert (mg.stats().compilations, mg.stats().interpreted) == (0, 1)
+    again = settled()
+    assert mg.stats().compilations == 1
+    np.testing.assert_allclose(first, again, rtol=1e-5)

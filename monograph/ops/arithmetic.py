@@ -12,7 +12,7 @@ from ..ir import build
 from ..ir.node import Slot
 from ..record import call
 from ..tensor import Tensor
-from . import comparison, integers, math, matmul
+from . import comparison, elements, integers, math, matmul
 from .define import Scalar, function, operator
 from .inplace import in_place, into, over
 from .views import expand
@@ -123,10 +123,45 @@ def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     return made
 
 
-def _alpha(plain: Callable[..., Any], scaled: Callable[..., Any]) -> Callable[..., Any]:
-    """The operator with its second operand times alpha; without alpha it is recorded plainly."""
+def _factor(name: str, number: Any, *tensors: Any) -> tuple[Any, ...]:
+    """A number and the tensors that it scales, in this order, if that is what they are."""
+    if isinstance(number, (int, float)) and all(isinstance(x, Tensor) for x in tensors):
+        return (number, *tensors)
+    given = ", ".join(type(x).__name__ for x in (number, *tensors))
+    raise TypeError(f"{name}() takes a number and then tensors in this order, but got {given}")
 
-    def call(input: Any, other: Any, *, alpha: float = 1, out: Any = None) -> Any:
+
+def _value_first(name: str) -> None:
+    """Let the methods take the number before the tensors: x.addcdiv_(-rate, mean, root)."""
+    for method in (name, f"{name}_"):
+        plain = getattr(Tensor, method)
+
+        def call(
+            x: Tensor, first: Any = None, second: Any = None, third: Any = None, *,
+            plain: Any = plain, **options: Any,
+        ) -> Any:  # fmt: skip
+            if third is None:
+                named = {"tensor1": first, "tensor2": second}
+                given = {key: part for key, part in named.items() if part is not None}
+                return plain(x, **given, **options)
+            value, first, second = _factor(name, first, second, third)
+            return plain(x, first, second, value=value, **options)
+
+        call.__name__, call.__doc__ = method, plain.__doc__
+        setattr(Tensor, method, call)
+
+
+def _alpha(plain: Callable[..., Any], scaled: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator with its second operand times alpha; without alpha it is recorded plainly.
+
+    Programs written for early versions of PyTorch have the number first: x.add_(-rate, gradient).
+    """
+
+    def call(
+        input: Any, other: Any, scaled_other: Any = None, *, alpha: float = 1, out: Any = None
+    ) -> Any:
+        if scaled_other is not None:
+            alpha, other = _factor(plain.__name__, other, scaled_other)
         if alpha.__class__ is int and alpha == 1:
             return plain(input, other, out=out)
         made = scaled(input, other, alpha)
@@ -226,10 +261,23 @@ def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
     return swapped
 
 
+def _counted(added: Callable[..., Any]) -> Callable[..., Any]:
+    """x += other, where table[i][j] += 1 is done at the call."""
+
+    def method(x: Tensor, other: Any) -> Any:
+        if (other.__class__ is int or other.__class__ is float) and elements.add(x, other):
+            return x
+        return added(x, other)
+
+    return method
+
+
 def _attach() -> None:
     function(_alpha(math.add, math.add_scaled), method=True, inplace=True)
     function(_difference, method=True, inplace=True, aliases=("subtract",))
     function(_power, method=True, inplace=True)
+    _value_first("addcmul")
+    _value_first("addcdiv")
     Tensor.copy_ = in_place(_copy, "copy")  # type: ignore[attr-defined]
     Tensor.fill_, Tensor.zero_ = fill_, zero_  # type: ignore[attr-defined]
     arithmetic = {
@@ -243,6 +291,7 @@ def _attach() -> None:
         setattr(Tensor, f"__{name}__", _plain(plain))
         setattr(Tensor, f"__r{name}__", _reversed(plain))
         setattr(Tensor, f"__i{name}__", _plain(in_place(plain, plain.__name__)))
+    Tensor.__iadd__ = _counted(Tensor.__iadd__)  # type: ignore[attr-defined]
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__{name}__", _compare(getattr(comparison, name)))
     Tensor.__neg__ = lambda x: math.neg(x)  # type: ignore[method-assign,assignment]

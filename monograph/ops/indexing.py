@@ -15,7 +15,7 @@ import numpy as np
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..tensor import Tensor, adopt, tensor
-from . import math, shape
+from . import elements, math, shape
 from .define import Tensors, function
 from .define import operator as declare
 from .index import index_at
@@ -193,6 +193,8 @@ def put_at(
 
 def setitem(x: Tensor, key: Any, new: Any) -> None:
     """x[key] = new."""
+    if not isinstance(new, Tensor) and elements.put(x, key, new):
+        return
     if isinstance(key, Tensor) and key.dtype is dtypes.bool_ and _is_number(new):
         if tuple(key.shape) == tuple(x.shape[: key.ndim]):
             mask = key.reshape(*key.shape, *[1] * (x.ndim - key.ndim))
@@ -213,6 +215,8 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
         view._write(result, fresh=view._view is None)
     else:
         target = shape.basic_index(x, ()) if view is x else view
+        if isinstance(new, Tensor) and elements.lies_at(new, target):
+            return  # x[k] += 1 writes the view x[k], which was written already
         target._write(_fitted(values, tuple(target.shape)))
 
 

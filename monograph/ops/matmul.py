@@ -342,6 +342,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         raise ValueError(
             f"the input's last size {list(x.shape)} must equal the weight's {list(weight.shape)}"
         )
+    for other in (weight,) if bias is None else (weight, bias):
+        if other.dtype is not x.dtype:
+            raise ValueError(
+                f"operands of one dtype are needed, got {x.dtype.name} and {other.dtype.name}"
+            )
     rows = 1
     for extent in x.shape[:-1]:
         rows *= extent

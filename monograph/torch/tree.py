@@ -98,16 +98,34 @@ def find(source: str, name: str) -> Any:
 _ABSENT = object()
 
 
+def _found(module: types.ModuleType) -> dict[str, Any]:
+    """The names of a module that were found so far."""
+    found: dict[str, Any] = types.ModuleType.__dict__["__dict__"].__get__(module)
+    return found
+
+
 class TreeModule(types.ModuleType):
     """One module of the tree; its names are found when they are asked for."""
 
     def __init__(self, name: str, tree: Tree, path: str) -> None:
         sources = ", ".join(tree.modules[path]) or "its submodules"
         super().__init__(name, f"PyTorch's names for what is defined in {sources}.")
-        self.__dict__["_place"] = (tree, path)
+        _found(self)["_place"] = (tree, path)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names, found now: programs choose by `models.__dict__[name]`."""
+        found = _found(self)
+        for name in dir(self):
+            if name not in found:
+                try:
+                    found[name] = getattr(self, name)
+                except ImportError:  # of a library that is not installed
+                    continue
+        return found
 
     def __getattr__(self, name: str) -> Any:
-        tree, path = self.__dict__["_place"]
+        tree, path = _found(self)["_place"]
         inner = f"{path}.{name}" if path else name
         if name == "__all__":
             return [public for public in dir(self) if not public.startswith("_")]
@@ -119,20 +137,20 @@ class TreeModule(types.ModuleType):
         if value is _ABSENT:
             # Without `obj` Python adds no suggestion of its own to ours.
             raise AttributeError(_absent(self, name), name=name)
-        self.__dict__[name] = value
+        _found(self)[name] = value
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         # An import of `models.alexnet` sets the module; `models.alexnet` stays the function.
-        tree, path = self.__dict__.get("_place", (None, ""))
+        tree, path = _found(self).get("_place", (None, ""))
         if isinstance(value, TreeModule) and tree is not None:
             found = _look_up(tree, path, f"{path}.{name}" if path else name, name)
             value = value if found is _ABSENT else found
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        tree, path = self.__dict__["_place"]
-        names = {name for name in self.__dict__ if not name.startswith("_")}
+        tree, path = _found(self)["_place"]
+        names = {name for name in _found(self) if not name.startswith("_")}
         start = f"{path}." if path else ""
         for other in tree.modules:
             if other and other.startswith(start) and "." not in other[len(start) :]:

@@ -84,3 +84,12 @@ def test_axes_that_are_no_matrix_are_copied_into_one():
     ours = mg.tensordot(a, b, dims=([0, 2], [2, 0])).numpy()
     np.testing.assert_allclose(ours, np.einsum("aij,jka->ik", a.numpy(), b.numpy()), rtol=2e-4,
                                atol=1e-4)  # fmt: skip
+
+
+def test_linear_layers_take_one_dtype():
+    layer = mg.nn.Linear(2, 2)
+    for other in (mg.float64, mg.int64):  # integers would make integers of the weights
+        with pytest.raises(RuntimeError, match="one dtype"):
+            layer(mg.ones(1, 2, dtype=other))
+    with pytest.raises(RuntimeError, match="one dtype"):
+        mg.nn.functional.linear(mg.ones(1, 2), mg.ones(2, 2), mg.ones(2, dtype=mg.float64))

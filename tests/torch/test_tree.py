@@ -200,3 +200,16 @@ def test_the_bar_of_hub_needs_no_package(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", package)
     assert find("monograph.torch.parts.hub", "tqdm") is package.tqdm
     assert torch.hub.get_dir().endswith("hub") and torch.utils.model_zoo.urlparse
+
+
+def test_a_module_as_a_dictionary_has_all_names():
+    with supplied():
+        import torch as supplied_torch
+        import torchvision.models as models
+
+        built = [
+            name for name in models.__dict__ if name.islower() and callable(vars(models)[name])
+        ]
+        assert {"resnet18", "vgg16"} <= set(built)
+        assert supplied_torch.optim.__dict__["SGD"] is mg.optim.SGD
+        assert "StepLR" in vars(supplied_torch.optim.lr_scheduler)

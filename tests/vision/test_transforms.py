@@ -35,6 +35,9 @@ def test_normalising():
     assert x.grad.tolist() == mg.full((3, 4, 4), 4.0).tolist()
     with pytest.raises(ValueError, match="division by zero"):
         F.normalize(mg.rand(3, 4, 4), (0.5,) * 3, (0.0,) * 3)
+    with pytest.raises(RuntimeError, match="1 channels"):  # three means for a grey picture
+        F.normalize(mg.rand(1, 4, 4), (0.5,) * 3, (0.5,) * 3)
+    assert F.normalize(mg.ones(2, 1, 1), [0.5], [0.5]).flatten().tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])

@@ -141,6 +141,11 @@ def normalize(
     shape = (-1, 1, 1)
     middle = np.asarray(mean, tensor.dtype.numpy).reshape(shape)
     width = np.asarray(std, tensor.dtype.numpy).reshape(shape)
+    if not {len(middle), len(width)} <= {1, tensor.shape[-3]}:
+        raise RuntimeError(
+            f"normalize: {len(middle)} means and {len(width)} deviations do not fit the "
+            f"{tensor.shape[-3]} channels of {list(tensor.shape)}"
+        )
     if tensor.requires_grad or inplace:
         made = (tensor - adopt(middle)) / adopt(width)
         return tensor.copy_(made) if inplace else made

@@ -1,0 +1,148 @@
+"""Writing numbers into known data at the call, instead of recording it.
+
+Programs fill tensors in Python loops, one place after the other: the words of a text, the ones of a
+one-hot code, the cells of a table. Recorded, each write would be a new version of the whole tensor.
+Where the contents are known and nobody else holds them, the number is put into memory; where
+somebody does, as a recording or another view, into a copy, which then is the tensor's alone. A
+tensor of zeros that is still to be made is made for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .. import record
+from ..config import config
+from ..ir.dtypes import DType, Kind
+from ..recorder import Record, current
+from ..storage import Storage, Value, concrete
+from ..tensor import Tensor
+from .shape import full_of
+
+LARGEST = {32: 3.4e38, 64: 1.7e308}  # of floats, by their bits; what is beyond is left to operators
+_HELD = 3  # references to an object that a storage, a local name and `getrefcount` have
+
+
+def put(x: Tensor, key: Any, number: Any) -> bool:
+    """Do x[key] = number for integers at the call; False where it is to be recorded."""
+    places = key if key.__class__ is tuple else (key,)
+    for place in places:
+        if place.__class__ is not int:
+            return False
+    if not _is_plain(x) or not _fits(number, x.dtype):
+        return False
+    shape = x.shape
+    if len(places) > len(shape):
+        return False
+    for place, extent in zip(places, shape, strict=False):
+        if not -extent <= place < extent:
+            return False  # the operator says what is wrong
+    _memory(x)[places] = number
+    _noted(x)
+    return True
+
+
+def add(x: Tensor, number: Any) -> bool:
+    """Do x += number at the call where x is one place; False where it is to be recorded."""
+    if x._view is None or x.ndim or not _is_plain(x) or not _fits(number, x.dtype):
+        return False
+    if x.dtype.kind is Kind.BOOL:
+        return False
+    place = _memory(x)
+    with np.errstate(over="ignore"):
+        place[()] = place[()] + place.dtype.type(number)
+    _noted(x)
+    return True
+
+
+def lies_at(x: Tensor, target: Tensor) -> bool:
+    """Whether two tensors are the same places of one storage, as in x[0] += 1."""
+    if x._storage is not target._storage or x.requires_grad or target.requires_grad:
+        return False
+    return x._geometry() == target._geometry()
+
+
+def _memory(x: Tensor) -> np.ndarray:
+    """The places of x in memory that is its storage's alone."""
+    record.wait()
+    if not _is_alone(x):
+        _own(x._storage)
+    return x._array()
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether x is data that may be written to, of which no derivative is asked."""
+    recorder, storage = current.recorder, x._storage
+    if recorder.hold or recorder.outer is not None or config.backend != "cpu":
+        return False
+    whole, view = storage.value, x._view
+    if storage.__class__ is not Storage or whole.requires_grad or whole.exposed:
+        return False
+    if whole.part_of is not None or whole.meta.strides is not None:
+        return False
+    if not whole.ready and _filling(whole) is None:
+        return False
+    if view is None:
+        return True
+    return not view.value.requires_grad and not x._geometry().overlaps
+
+
+def _filling(whole: Value) -> Any:
+    """The number that a tensor is to be filled with; None of one that is made otherwise."""
+    made = whole.record
+    if made.__class__ is Record and made.signature.operator is full_of.operator:
+        return made.inputs[0]
+    return None
+
+
+def _own(storage: Storage) -> None:
+    """Give a storage contents that nobody else holds."""
+    whole = storage.value
+    if whole.ready:
+        contents = whole.array().copy()
+    else:
+        contents = np.full(whole.meta.shape, _filling(whole), whole.meta.dtype.numpy)
+    storage.write(concrete(contents, whole.meta))
+    storage.value.replaces = None  # it was not computed: nothing is to be written over
+
+
+def _fits(number: Any, dtype: DType) -> bool:
+    """Whether NumPy writes the number as PyTorch does."""
+    if number.__class__ is float:
+        if dtype.kind is not Kind.FLOAT or dtype.itemsize < 4:
+            return False
+        return not LARGEST[8 * dtype.itemsize] < abs(number) < float("inf")
+    if number.__class__ is not int and number.__class__ is not bool:
+        return False
+    if dtype.kind is Kind.FLOAT:
+        return dtype.itemsize >= 4 and abs(number) < 1 << 64
+    if dtype.kind is Kind.INT:
+        return dtype.itemsize >= 4 and -(1 << 31) <= number < 1 << 31
+    return dtype.kind is Kind.BOOL
+
+
+def _is_alone(x: Tensor) -> bool:
+    """Whether nobody but x's storage, and x where it is a view, holds the contents."""
+    whole = x._storage.value
+    array = whole.data
+    if not whole.ready or array is None or array.base is not None or not array.flags.writeable:
+        return False
+    held, views = _HELD, 0
+    part: Value | None = None if x._view is None else x._view.value
+    if part is not None and part.part_of is whole:
+        if sys.getrefcount(part) > _HELD or part.data is None:
+            return False
+        held += 2  # `part_of` and `viewed`
+        views = 1
+    return sys.getrefcount(whole) <= held and sys.getrefcount(array) <= _HELD + views
+
+
+def _noted(x: Tensor) -> None:
+    """Count the write, as every other is."""
+    storage, view = x._storage, x._view
+    storage.version = storage.value.version = storage.version + 1
+    if view is not None and view.value.part_of is storage.value:
+        view.version = storage.version  # it lies in the memory that was written

@@ -1,0 +1,114 @@
+"""Numbers that are written into known data at the call."""
+
+import numpy as np
+import pytest
+import torch
+
+import monograph as mg
+
+
+def filled(framework):
+    """Tables that a Python loop fills, in the ways that programs do."""
+    ids = framework.zeros(6, dtype=framework.int64)
+    code = framework.zeros(3, 1, 4)
+    flags = framework.zeros(4, dtype=framework.bool)
+    for n in range(6):
+        ids[n] = 2 * n
+        code[n % 3][0][-1 - n % 4] = 1
+        flags[n % 4] = n < 3
+    code[2] = 0.25
+    code[1, 0, 2] = -3
+    return [ids.tolist(), code.tolist(), flags.tolist()]
+
+
+def test_loops_fill_tables_without_a_program():
+    mg.stats.reset()
+    result = filled(mg)
+    assert mg.stats().flushes == 0
+    assert result == filled(torch)
+
+
+def test_cells_of_a_table_are_counted():
+    counts, sums = mg.zeros(3, 3, dtype=mg.int64), mg.zeros(2)
+    kept = counts[0]
+    mg.stats.reset()
+    for n in range(7):
+        counts[n % 3][n % 2] += 1
+        sums[n % 2] += 0.5
+    assert mg.stats().flushes == 0
+    assert counts.tolist() == [[2, 1, 0], [1, 1, 0], [1, 1, 0]]
+    assert sums.tolist() == [2.0, 1.5] and kept.tolist() == [2, 1, 0]
+    with pytest.raises(RuntimeError):
+        counts[0][0] += 0.5
+    flags = mg.zeros(2, dtype=mg.uint8)
+    flags[1] += 255
+    flags[1] += 2
+    assert flags.tolist() == [0, 1]
+
+
+def test_all_that_share_the_memory_see_a_write():
+    x = mg.arange(6.0)
+    x.tolist()
+    grid, tail = x.view(2, 3), x[4:]
+    x[5] = 7.0
+    grid[0][1] = -1.0
+    tail[0] = 9.0
+    assert x.tolist() == [0.0, -1.0, 2.0, 3.0, 9.0, 7.0]
+    assert grid.tolist() == [[0.0, -1.0, 2.0], [3.0, 9.0, 7.0]]
+    assert tail.tolist() == [9.0, 7.0]
+    tail[1], row = 1.0, grid[1]
+    assert row.tolist() == [3.0, 9.0, 1.0]
+    array = x.numpy()
+    x[0] = 5.0
+    assert array[0] == 5.0
+
+
+def test_what_was_recorded_before_a_write_keeps_what_it_read():
+    x = mg.tensor([1.0, 2.0])
+    twice, same = x * 2, x.clone()
+    x[0] = 10.0
+    thrice = x * 3
+    x[0] = 20.0
+    assert twice.tolist() == [2.0, 4.0] and same.tolist() == [1.0, 2.0]
+    assert thrice.tolist() == [30.0, 6.0] and x.tolist() == [20.0, 2.0]
+    constant = mg.tensor([1.0, 2.0])
+    other = constant.detach().clone()
+    other[1] = 0.0
+    assert constant.tolist() == [1.0, 2.0]
+    source = np.zeros(2)
+    copied = mg.tensor(source)
+    copied[0] = 1.0
+    assert source[0] == 0.0
+
+
+def test_derivatives_notice_a_write():
+    weight, x = mg.ones(2, requires_grad=True), mg.tensor([1.0, 2.0])
+    loss = (weight * x).sum()
+    x[0] = 5.0
+    with pytest.raises(RuntimeError, match="inplace"):
+        loss.backward()
+    with pytest.raises(RuntimeError):
+        weight[0] = 1.0
+    with mg.no_grad():
+        weight[0] = 4.0
+    (weight * weight).sum().backward()
+    assert weight.grad.tolist() == [8.0, 2.0]
+
+
+def test_what_does_not_fit_is_left_to_the_operator():
+    x = mg.zeros(2, dtype=mg.int64)
+    x[0] = 1.7
+    assert x.tolist() == [1, 0]
+    for key in (2, -3, (0, 0)):
+        with pytest.raises(IndexError):
+            x[key] = 1
+    wide = mg.zeros(1).expand(3, 2)
+    with pytest.raises(RuntimeError):
+        wide[0] = 1.0
+    traced = mg.jit(lambda base: _marked(base.clone()))
+    assert [traced(mg.tensor([v, v])).tolist() for v in (1.0, 2.0)] == [[1.0, 9.0], [2.0, 9.0]]
+
+
+def _marked(x):
+    x[1] = 9.0
+    return x
