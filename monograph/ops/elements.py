@@ -127,8 +127,10 @@ def _fits(number: Any, dtype: DType) -> bool:
 def _is_alone(x: Tensor) -> bool:
     """Whether nobody but x's storage, and x where it is a view, holds the contents."""
     whole = x._storage.value
-    array = whole.data
-    if not whole.ready or array is None or array.base is not None or not array.flags.writeable:
+    memory, array = whole.memory, whole.data
+    if memory is None or array is None or array.base is not None or not array.flags.writeable:
+        return False
+    if sys.getrefcount(memory) > _HELD:
         return False
     held, views = _HELD, 0
     part: Value | None = None if x._view is None else x._view.value

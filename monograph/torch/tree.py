@@ -100,7 +100,8 @@ _ABSENT = object()
 
 def _found(module: types.ModuleType) -> dict[str, Any]:
     """The names of a module that were found so far."""
-    found: dict[str, Any] = types.ModuleType.__dict__["__dict__"].__get__(module)
+    names: Any = vars(types.ModuleType)["__dict__"]
+    found: dict[str, Any] = names.__get__(module)
     return found
 
 
