@@ -31,7 +31,7 @@ SHARED = 512  # sizes that programs for many sizes stay set up for
 KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
-LENGTHS = 4  # numbers of the same operators that are compiled; after that, others are interpreted
+LENGTHS = 2  # numbers of the same operators that are compiled; after that, others are interpreted
 WORTH = 8  # times that such a recording comes before it is compiled, which takes as long as so many
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
@@ -133,7 +133,7 @@ class Programs:
         """
         operators = [entry.operator for entry in recording.entries if not entry.operator.view]
         length = len(operators)
-        if length <= config.tier0_limit:
+        if length <= config.tier0_limit or not config.tier0_limit:
             return False
         alike = self._lengths.setdefault(frozenset(operators), set())
         if length in alike or len(alike) < LENGTHS:

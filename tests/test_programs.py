@@ -1,9 +1,17 @@
 """Which recordings are compiled, and which are interpreted."""
 
 import numpy as np
+import pytest
 
 import monograph as mg
 from monograph.programs import LENGTHS, WORTH
+
+
+@pytest.fixture(autouse=True)
+def interpreting():
+    """As users have it: in other tests small programs are compiled too."""
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        yield
 
 
 def episode(weight, turns):
@@ -18,9 +26,10 @@ def episode(weight, turns):
 
 def test_episodes_of_every_length_are_not_compiled_each():
     weight = mg.full((3,), 0.5, requires_grad=True)
-    for turns in range(8, 8 + LENGTHS):  # what comes often enough is worth it
-        episode(weight, turns).backward()
-        weight.grad.tolist()
+    for turns in range(8, 8 + LENGTHS):
+        for _ in range(2):  # met once, and compiled
+            episode(weight, turns).backward()
+            weight.grad.tolist()
     mg.stats.reset()
     gradients = []
     for turns in range(30, 40):
@@ -36,8 +45,10 @@ def test_episodes_of_every_length_are_not_compiled_each():
 
 def test_an_episode_that_comes_again_is_compiled():
     weight = mg.full((3,), 0.4)
+    weight.tolist()
     for turns in range(8, 8 + LENGTHS):
-        episode(weight, turns).item()
+        for _ in range(2):
+            episode(weight, turns).item()
     mg.stats.reset()
     losses = [episode(weight, 25).item() for _ in range(WORTH)]
     assert mg.stats().compilations == 0
@@ -48,6 +59,7 @@ def test_an_episode_that_comes_again_is_compiled():
 
 def test_a_long_loop_of_small_tensors_is_interpreted_when_it_is_met_first():
     weight = mg.full((3,), 0.3)
+    weight.tolist()
 
     def settled():
         state = mg.ones(3)
