@@ -333,6 +333,25 @@ def test_a_module_within_a_module_does_not_flush():
         assert reasons(lambda: model(mg.ones(2, 4))) == ["module"]
 
 
+def test_a_network_of_targets_is_a_part_of_the_step():
+    policy, target = network(), network()
+    optimizer = mg.optim.SGD(policy.parameters(), lr=0.1)
+    x = mg.ones(2, 4)
+
+    def step():
+        scores = policy(x)
+        with mg.no_grad():
+            wanted = target(x)
+        loss = ((scores - wanted) ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step()
+    assert reasons(step) == ["optimizer step"]
+
+
 def test_held_recordings_do_not_flush_at_modules_and_batches():
     model = network()
     loader = DataLoader(TensorDataset(np.ones((4, 4), np.float32)), batch_size=2)

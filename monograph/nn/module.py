@@ -84,7 +84,10 @@ class Module(Stateful):
         finally:
             recorder.depth -= 1
         if not recorder.grad and not recorder.depth:
-            record.flush_here("module")  # no backward pass will ask for what is inside
+            # No backward pass will ask for what is inside, unless it is a part of a step: a network
+            # of targets beside the one that is trained.
+            if not any([value.requires_grad for value in recorder.results]):
+                record.flush_here("module")
         return result
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
