@@ -52,6 +52,29 @@ that is more. `generate`, `save_pretrained` and `from_pretrained` of a local fol
 `pip install 'monograph[libraries]'` installs these versions; `pytest -m long tests/libraries` runs
 the comparison. Dropout draws other random numbers than PyTorch's, so it is off there. Attention by
 `flex_attention`, float8 and quantised weights, and several processes are not there.
+
+## Programs of others that were run
+
+Code that others have published, unmodified, in small sizes: from the same weights, outputs,
+gradients and losses of six training steps are those of PyTorch (1e-7 to 5e-5 of the largest
+element in float32), and nothing is compiled after the third step.
+
+| repository | what was run |
+|---|---|
+| lucidrains/vit-pytorch | ViT, SimpleViT, DeepViT, CaiT, T2T, CrossViT, LeViT, CvT, Twins, RegionViT |
+| lucidrains/vit-pytorch, further | NesT, MobileViT, XCiT, MaxViT |
+| lucidrains/x-transformers | decoders with rotary, ALiBi and T5 positions, encoder and decoder |
+| lucidrains, diffusion and codes | denoising-diffusion (UNet), vector-quantize (VQ, FSQ, residual) |
+| lucidrains, attention | Perceiver, Performer, Linformer, Nystromformer, Sinkhorn, axial, local, linear |
+| lucidrains, others | gMLP, MLP-Mixer, Conformer, EGNN, SIREN |
+| openai/CLIP, mlfoundations/open_clip | both encoders, with ViT and with ResNet |
+| labmlai/annotated_deep_learning_paper_implementations | GAT, capsules, LSTM, RHN, DDPM, StyleGAN |
+| rtqichen/torchdiffeq | `odeint` with dopri5, the adjoint method with rk4 |
+| bayesiains/nflows, VincentStimper/normalizing-flows | MAF, RealNVP, splines, Glow |
+| kmkurn/pytorch-crf, deep-spin/entmax, VainF/pytorch-msssim | LSTM-CRF, entmax, SSIM |
+| lukemelas/EfficientNet-PyTorch, qubvel/segmentation_models.pytorch | EfficientNet-B0, UNet |
+| DLR-RM/stable-baselines3 | PPO, A2C, DQN, SAC, TD3: they train, save and load |
+| vwxyzjn/cleanrl | dqn, c51, td3, sac, ppo, ppo_continuous_action, with a small gym |
 """
 
 

@@ -15,6 +15,7 @@ def test_names():
     assert torch.utils.checkpoint.get_device_states(x) == ([], [])
     assert issubclass(torch.jit.TracerWarning, Warning)
     assert torch.OutOfMemoryError is torch.cuda.OutOfMemoryError
+    assert torch.cuda._initialized is False
     assert nn.Linear(1, 1).compile() is None and issubclass(torch.TensorType, torch.Tensor)
     with pytest.raises(NotImplementedError, match="one process"):
         torch.distributed.nn.all_gather(x)
