@@ -190,11 +190,6 @@ class Value:
         """Whether a NumPy array of the user's shares the memory."""
         return self.memory is not None and self.memory.exposed
 
-    @property
-    def part_of(self) -> Value | None:
-        """The value whose memory this one lies within."""
-        return None if self.memory is None else self.memory.part_of
-
     def expose(self, exposed: bool = True) -> None:
         """Say that a NumPy array of the user's shares the memory, or that none does any more."""
         assert self.memory is not None

@@ -81,9 +81,10 @@ def _is_plain(x: Tensor) -> bool:
     whole, view = storage.value, x._view
     if storage.__class__ is not Storage or whole.requires_grad or whole.exposed:
         return False
-    if whole.part_of is not None or whole.meta.strides is not None:
+    if whole.meta.strides is not None:
         return False
-    if not whole.ready and _filling(whole) is None:
+    memory = whole.memory
+    if (_filling(whole) is None) if memory is None else (memory.part_of is not None):
         return False
     if view is None:
         return True
@@ -101,7 +102,7 @@ def _filling(whole: Value) -> Any:
 def _own(storage: Storage) -> None:
     """Give a storage contents that nobody else holds."""
     whole = storage.value
-    if whole.ready:
+    if whole.memory is not None:
         contents = whole.array().copy()
     else:
         contents = np.full(whole.meta.shape, _filling(whole), whole.meta.dtype.numpy)
@@ -127,24 +128,33 @@ def _fits(number: Any, dtype: DType) -> bool:
 def _is_alone(x: Tensor) -> bool:
     """Whether nobody but x's storage, and x where it is a view, holds the contents."""
     whole = x._storage.value
-    memory, array = whole.memory, whole.data
-    if memory is None or array is None or array.base is not None or not array.flags.writeable:
+    memory = whole.memory
+    if memory is None or sys.getrefcount(memory) > _HELD:
         return False
-    if sys.getrefcount(memory) > _HELD:
+    array = memory.data
+    if array is None or array.base is not None or not array.flags.writeable:
         return False
     held, views = _HELD, 0
-    part: Value | None = None if x._view is None else x._view.value
-    if part is not None and part.part_of is whole:
-        if sys.getrefcount(part) > _HELD or part.data is None:
+    part = _piece(x)
+    if part is not None:
+        if sys.getrefcount(part) > _HELD or sys.getrefcount(part.memory) > _HELD - 1:
             return False
         held += 2  # `part_of` and `viewed`
         views = 1
     return sys.getrefcount(whole) <= held and sys.getrefcount(array) <= _HELD + views
 
 
+def _piece(x: Tensor) -> Value | None:
+    """The value of a view that is a piece of its storage's memory, of today."""
+    view = x._view
+    if view is None or view.value.memory is None:
+        return None
+    return view.value if view.value.memory.part_of is x._storage.value else None
+
+
 def _noted(x: Tensor) -> None:
     """Count the write, as every other is."""
-    storage, view = x._storage, x._view
+    storage = x._storage
     storage.version = storage.value.version = storage.version + 1
-    if view is not None and view.value.part_of is storage.value:
-        view.version = storage.version  # it lies in the memory that was written
+    if x._view is not None and _piece(x) is not None:
+        x._view.version = storage.version  # it lies in the memory that was written

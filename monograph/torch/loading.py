@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from ..storage import Value, absent_of, laid_out, meta_of
 from ..tensor import Parameter, Size, Tensor, adopt, from_value
 from .parts.storage import STORAGES
 
+_YES = ("1", "y", "yes", "true")  # in environment variables
 MAGIC = 0x1950A86A20F9469CFC6C  # the first number of the older files
 PROTOCOLS = (1001,)
 
@@ -214,14 +216,28 @@ def load(
     """Read a file that `torch.save` wrote, PyTorch's or ours.
 
     Storages are placed on the CPU, or on `meta` by map_location. Files that name classes of a
-    program are refused, unless
-    `weights_only=False` says that the file may run code.
+    program are refused, unless `weights_only=False` says that the file may run code, or the
+    environment does (`TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`).
     """
-    unpickler = FullUnpickler if weights_only is False else SafeUnpickler
+    unpickler = FullUnpickler if _trusts(weights_only) else SafeUnpickler
     if hasattr(f, "read"):
         return _load(f, map_location, unpickler, pickle_load_args)
     with open(os.fspath(f), "rb") as file:
         return _load(file, map_location, unpickler, pickle_load_args)
+
+
+def _trusts(weights_only: bool | None) -> bool:
+    """Whether a file may run code: what the call says, and the environment about it."""
+    said = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    never, always = (os.environ.get(name, "").lower() in _YES for name in said)
+    if never and always:
+        raise RuntimeError(f"only one of {said[0]} and {said[1]} may be set, but both are")
+    if never:
+        return False
+    if always and weights_only is None:
+        warnings.warn(f"{said[1]} is set: the file may run code", stacklevel=3)
+        return True
+    return weights_only is False
 
 
 def _load(file: IO[bytes], where: Any, unpickler: Any, options: dict[str, Any]) -> Any:

@@ -217,3 +217,20 @@ def test_contents_can_be_mapped(tmp_path):
     torch.save({"x": mg.arange(100.0)}, tmp_path / "x.pt")
     read = pytorch.load(tmp_path / "x.pt", mmap=True)
     assert pytorch.equal(read["x"], pytorch.arange(100.0))
+
+
+def test_the_environment_says_whether_files_may_run_code(monkeypatch):
+    file = written_here(mg.nn.Linear(1, 1))
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.warns(UserWarning, match="may run code"):
+        assert isinstance(torch.load(file), mg.nn.Linear)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(file, weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "yes")
+    with pytest.raises(RuntimeError, match="only one of"):
+        torch.load(file)
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(file, weights_only=False)
