@@ -518,9 +518,9 @@ def test_extremes_of_nothing():
 
 
 def test_operands_that_are_no_tensors():
-    with pytest.raises(TypeError, match="add.*str"):
+    with pytest.raises(TypeError, match="Tensor.*str"):
         mg.ones(2) + "a"
-    with pytest.raises(TypeError, match="mul.*None"):
+    with pytest.raises(TypeError, match="Tensor.*None"):
         mg.ones(2) * None
 
 
