@@ -43,8 +43,11 @@ class Residuals:
     def note_use(self, value: Value) -> None:
         """A result that nobody held is asked for after its flush, and recorded again.
 
-        A small one is kept the next time: to record its history costs more than its memory.
+        A small one is kept the next time: to record its history costs more than its memory. Not
+        so a view of what is known.
         """
+        if value.viewed is not None and value.viewed.memory is not None:
+            return
         if value.position >= 0 and value.meta.size <= self.SMALL and not value.requires_grad:
             key = self._latest.get(value.epoch)
             if key is not None:
