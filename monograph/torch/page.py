@@ -61,12 +61,12 @@ element in float32), and nothing is compiled after the third step.
 
 | repository | what was run |
 |---|---|
-| lucidrains/vit-pytorch | ViT, SimpleViT, DeepViT, CaiT, T2T, CrossViT, LeViT, CvT, Twins, RegionViT |
-| lucidrains/vit-pytorch, further | NesT, MobileViT, XCiT, MaxViT |
+| lucidrains/vit-pytorch | ViT, SimpleViT, DeepViT, CaiT, T2T, CrossViT, LeViT, CvT, Twins |
+| lucidrains/vit-pytorch, further | RegionViT, NesT, MobileViT, XCiT, MaxViT, PiT, CrossFormer |
 | lucidrains/x-transformers | decoders with rotary, ALiBi and T5 positions, encoder and decoder |
-| lucidrains, diffusion and codes | denoising-diffusion (UNet), vector-quantize (VQ, FSQ, residual) |
-| lucidrains, attention | Perceiver, Performer, Linformer, Nystromformer, Sinkhorn, axial, local, linear |
-| lucidrains, others | gMLP, MLP-Mixer, Conformer, EGNN, SIREN |
+| lucidrains, diffusion and codes | denoising-diffusion (UNet), vector-quantize (VQ, FSQ) |
+| lucidrains, attention | Perceiver, Performer, Linformer, Nystromformer, Sinkhorn, axial, local |
+| lucidrains, others | linear attention, gMLP, MLP-Mixer, Conformer, EGNN, SIREN |
 | openai/CLIP, mlfoundations/open_clip | both encoders, with ViT and with ResNet |
 | labmlai/annotated_deep_learning_paper_implementations | GAT, capsules, LSTM, RHN, DDPM, StyleGAN |
 | rtqichen/torchdiffeq | `odeint` with dopri5, the adjoint method with rk4 |
