@@ -75,6 +75,21 @@ element in float32), and nothing is compiled after the third step.
 | lukemelas/EfficientNet-PyTorch, qubvel/segmentation_models.pytorch | EfficientNet-B0, UNet |
 | DLR-RM/stable-baselines3 | PPO, A2C, DQN, SAC, TD3: they train, save and load |
 | vwxyzjn/cleanrl | dqn, c51, td3, sac, ppo, ppo_continuous_action, with a small gym |
+
+Training scripts with small arguments and made-up data, their comments left out: they end as under
+PyTorch and their losses fall alike, with other random numbers. The last row was compared from the
+same weights, in float64: outputs, gradients and buffers differ by 1e-14 to 1e-12.
+
+| repository | what was run |
+|---|---|
+| pytorch/examples, pictures | mnist, mnist_rnn, mnist_forward_forward, vae, vision_transformer |
+| pytorch/examples, others | siamese_network, dcgan, word_language_model, actor_critic |
+| eriklindernoren/PyTorch-GAN | gan, cgan, wgan, wgan_gp, wgan_div, softmax_gan, bgan, aae |
+| PyTorch-GAN, further | sgan, began, dcgan, lsgan, relativistic_gan, dragan, ebgan, acgan |
+| kuangliu/pytorch-cifar | PNASNet, DLA, EfficientNet, ShuffleNet, GoogLeNet, SENet, smaller |
+
+Not yet: gcn and gat of pytorch/examples, which need sparse tensors. Episodes of ever new lengths
+(actor_critic, reinforce) are slower than under PyTorch.
 """
 
 
