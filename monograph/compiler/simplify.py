@@ -212,10 +212,10 @@ def running_extreme(node: Node) -> Node | None:
         return None
     if where.inputs != (source,):
         return None
-    places: list[index.Expr] = list(coordinates(node.shape))
+    places: list[index.Expr] = list(coordinates(where.shape))
     axis = where.options[0]
     places[axis] = index.Read(0, tuple(places), source.shape[axis])
-    if node.shape != where.shape or node.index != tuple(places):
+    if build.reindex(source, where.shape, places, reads=(where,)) is not node:
         return None
     return build.call(where.function.replace("arg", ""), source, options=where.options)
 

@@ -56,7 +56,7 @@ def _bits_of_key(kernel: Along, text: Text, word: str, key: str) -> str:
     bits = 8 * kernel.dtype.itemsize
 
     def number(value: int) -> str:
-        return str(value) if not word.startswith("<") else _splat(word, value)
+        return str(value) if not word.startswith("<") else splat(word, value)
 
     low = number(-(1 << (bits - 1)))
     truth = word.replace(f"i{bits}", "i1")
@@ -74,7 +74,7 @@ def _bits_of_key(kernel: Along, text: Text, word: str, key: str) -> str:
     return text.emit(f"xor {word} {key}, {number(-1)}") if kernel.descending else key
 
 
-def _splat(vector: str, value: int) -> str:
+def splat(vector: str, value: int) -> str:
     """A constant in all lanes."""
     lanes, _, word = vector.strip("<>").partition(" x ")
     return "<" + ", ".join([f"{word} {value}"] * int(lanes)) + ">"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...ir.dtypes import DType, Kind
 from ..along import EXTREMES, TOTALS, Along
+from .order import INFINITIES, splat
 from .text import Text
 
 TYPES = {"float32": "float", "float64": "double"}
@@ -261,44 +262,53 @@ def _lane_extremes(kernel: Along) -> str:
 
 
 def _row_extremes(kernel: Along) -> str:
-    """Rows one by one: of most blocks no element is better, and what is stored is repeated."""
-    text, length, element = Text(), kernel.length, _type(kernel.dtype)
-    vector, stored = f"<{LANES} x {element}>", _stored(kernel)
-    stored_name = "%best" if kernel.function in EXTREMES else "%where"
+    """Rows one by one: of most blocks no element is better, and what is stored is repeated.
+
+    Floats are compared as whole numbers in their order, of which less time passes until the next.
+    """
+    text, length, word = Text(), kernel.length, f"i{8 * kernel.dtype.itemsize}"
+    vector, values = f"<{LANES} x {word}>", kernel.function in EXTREMES
+    stored, kept = (word, "%value") if values else ("i64", "%where")
     source, target = text.argument(0), text.argument(1)
-    text.entry += [f"  %best = alloca {element}", "  %where = alloca i64"]
+    text.entry += [f"  %best = alloca {word}", f"  {kept} = alloca {stored}"]
     whole = length - length % LANES
+    better = f"icmp {_better(kernel)}"
 
     def step(row: str, column: str) -> None:
-        at = text.emit(f"getelementptr {element}, ptr {source}, i64 {text.add(row, column)}")
-        value = text.emit(f"load {element}, ptr {at}")
-        best = text.emit(f"load {element}, ptr %best")
-        taken = _taken(kernel, text, element, value, best)
-        best = text.emit(f"select i1 {taken}, {element} {value}, {element} {best}")
-        before = text.emit("load i64, ptr %where")
-        where = text.emit(f"select i1 {taken}, i64 {column}, i64 {before}")
-        text.do(f"store {element} {best}, ptr %best")
-        text.do(f"store i64 {where}, ptr %where")
+        at = text.emit(f"getelementptr {word}, ptr {source}, i64 {text.add(row, column)}")
+        value = text.emit(f"load {word}, ptr {at}")
+        key = _comparable(kernel, text, word, value)
+        best = text.emit(f"load {word}, ptr %best")
+        taken = text.emit(f"{better} {word} {key}, {best}")
+        best = text.emit(f"select i1 {taken}, {word} {key}, {word} {best}")
+        before = text.emit(f"load {stored}, ptr {kept}")
+        now = text.emit(
+            f"select i1 {taken}, {stored} {value if values else column}, {stored} {before}"
+        )
+        text.do(f"store {word} {best}, ptr %best")
+        text.do(f"store {stored} {now}, ptr {kept}")
         there = text.emit(f"getelementptr {stored}, ptr {target}, i64 {text.add(row, column)}")
-        text.do(f"store {stored} {best if stored_name == '%best' else where}, ptr {there}")
+        text.do(f"store {stored} {now}, ptr {there}")
 
     with text.loop("%begin", "%end", 1) as number:
         row = text.mul(number, length)
-        at = text.emit(f"getelementptr {element}, ptr {source}, i64 {row}")
-        text.do(f"store {element} {text.emit(f'load {element}, ptr {at}')}, ptr %best")
-        text.do("store i64 0, ptr %where")
+        at = text.emit(f"getelementptr {word}, ptr {source}, i64 {row}")
+        first = text.emit(f"load {word}, ptr {at}")
+        text.do(f"store {word} {_comparable(kernel, text, word, first)}, ptr %best")
+        text.do(f"store {stored} {first if values else 0}, ptr {kept}")
         with text.loop("0", whole, LANES) as block:
-            at = text.emit(f"getelementptr {element}, ptr {source}, i64 {text.add(row, block)}")
-            values = text.emit(f"load {vector}, ptr {at}, align {kernel.dtype.itemsize}")
-            best = _everywhere(text, vector, text.emit(f"load {element}, ptr %best"))
-            taken = _taken(kernel, text, vector, values, best)
+            at = text.emit(f"getelementptr {word}, ptr {source}, i64 {text.add(row, block)}")
+            loaded = text.emit(f"load {vector}, ptr {at}, align {kernel.dtype.itemsize}")
+            keys = _comparable(kernel, text, vector, loaded)
+            best = _everywhere(text, vector, text.emit(f"load {word}, ptr %best"))
+            taken = text.emit(f"{better} {vector} {keys}, {best}")
             bits = text.emit(f"bitcast <{LANES} x i1> {taken} to i{LANES}")
             some = text.emit(f"icmp ne i{LANES} {bits}, 0")
             text.lines += [f"  br i1 {some}, label %some, label %none", "some:"]
             with text.loop("0", LANES, 1) as lane:
                 step(row, text.add(block, lane))
             text.lines += ["  br label %next", "none:"]
-            same = text.emit(f"load {stored}, ptr {stored_name}")
+            same = text.emit(f"load {stored}, ptr {kept}")
             there = text.emit(f"getelementptr {stored}, ptr {target}, i64 {text.add(row, block)}")
             held = f"<{LANES} x {stored}>"
             text.do(f"store {held} {_everywhere(text, held, same)}, ptr {there}, align 1")
@@ -306,6 +316,36 @@ def _row_extremes(kernel: Along) -> str:
         with text.loop(str(whole), length, 1) as column:
             step(row, column)
     return _body(kernel, text)
+
+
+def _better(kernel: Along) -> str:
+    """How whole numbers are compared: one that is not worse takes the place."""
+    signed = kernel.dtype.signed or kernel.dtype.kind is Kind.FLOAT
+    return ("s" if signed else "u") + ("ge" if kernel.function.endswith("max") else "le")
+
+
+def _comparable(kernel: Along, text: Text, word: str, bits: str) -> str:
+    """The bits of an element, or of a vector, as whole numbers in the order of the elements.
+
+    NaN is the best there is, and -0 is 0.
+    """
+    if kernel.dtype.kind is not Kind.FLOAT:
+        return bits
+    size = 8 * kernel.dtype.itemsize
+    most = (1 << (size - 1)) - 1
+
+    def number(value: int) -> str:
+        return splat(word, value) if word.startswith("<") else str(value)
+
+    truth = word.replace(f"i{size}", "i1")
+    sign = text.emit(f"ashr {word} {bits}, {number(size - 1)}")
+    flip = text.emit(f"and {word} {sign}, {number(most)}")
+    key = text.emit(f"xor {word} {bits}, {flip}")
+    key = text.emit(f"sub {word} {key}, {sign}")  # so that -0, which came out as -1, is 0
+    magnitude = text.emit(f"and {word} {bits}, {number(most)}")
+    nan = text.emit(f"icmp ugt {word} {magnitude}, {number(INFINITIES[kernel.dtype.name])}")
+    best = most if kernel.function.endswith("max") else -most - 1
+    return text.emit(f"select {truth} {nan}, {word} {number(best)}, {word} {key}")
 
 
 def _everywhere(text: Text, vector: str, value: str) -> str:
