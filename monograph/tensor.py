@@ -86,6 +86,12 @@ class Tensor:
         it: a trace does not take note."""
         return self._value().meta.shape
 
+    def _located(self) -> None:
+        """A trace notes that Python has seen where elements lie: of the storage's sizes, too."""
+        recorder = current.recorder
+        if recorder.capture is not None:
+            recorder.measured += [(self._value(), None), (self._storage.value, None)]
+
     def _measured(self, axis: int | None = None) -> Meta:
         """What kind of value it is. A trace notes that Python has seen its sizes, or one."""
         value = self._value()
@@ -176,12 +182,13 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours: along each axis, or one."""
-        self._measured()
+        self._located()
         strides = self._geometry().strides
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
         """Where in the storage the first element lies."""
+        self._located()
         return self._geometry().offset
 
     def is_contiguous(self, memory_format: Any = None) -> bool:

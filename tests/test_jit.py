@@ -544,7 +544,15 @@ def test_arguments_written_and_differentiated_at_sizes_that_were_not_traced(monk
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda x: x.shape[0], lambda x: x.size(0), len, lambda x: x.numel() // 4]
+    "ask",
+    [
+        lambda x: x.shape[0],
+        lambda x: x.size(0),
+        len,
+        lambda x: x.numel() // 4,
+        lambda x: x[-1:].storage_offset() // 4,
+        lambda x: x.T.stride(1) * x.nbytes // 64,
+    ],
 )
 def test_sizes_that_python_sees_are_traced_each(monkeypatch, ask):
     """Python may do anything with a size: here it is a number, and a branch."""
