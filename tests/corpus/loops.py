@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.corpus.compare import PROGRAMS, ROOT
 
-SETTLED = 3
+THIRD = 3
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Loop:
         """The steps of the optimiser that steps least often."""
         return min(self._of_each(), key=len)
 
-    def settled(self, count: int = SETTLED) -> Step:
+    def settled(self, count: int = THIRD) -> Step:
         """The step by which each optimiser has stepped so often."""
         last = [steps[min(count, len(steps)) - 1] for steps in self._of_each()]
         return max(last, key=lambda step: step.wall)
 
-    def new_executables(self, count: int = SETTLED) -> int:
+    def new_executables(self, count: int = THIRD) -> int:
         """How many were made behind the third step, or a later one."""
         return self.steps[-1].executables - self.settled(count).executables
 
@@ -65,7 +65,7 @@ class Loop:
     def steady(self) -> list[Step]:
         """The rounds behind the third, or the later half where there are few."""
         rounds = self.rounds()
-        return rounds[min(SETTLED + 2, len(rounds) // 2) :]
+        return rounds[min(THIRD + 2, len(rounds) // 2) :]
 
     def period(self) -> float:
         """Seconds of a round: the median."""

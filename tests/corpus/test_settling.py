@@ -5,12 +5,10 @@ A sample runs with `make test`, all with `make test-all`.
 
 import pytest
 
-from tests.corpus.loops import loops_of, steps_of
-from tests.corpus.sizes import LONGER
+from tests.corpus.loops import THIRD, loops_of, steps_of
+from tests.corpus.sizes import LONGER, SETTLED
 
 SAMPLE = {"vae"}
-# An epoch has several steps and an evaluation, so that its third round ends later.
-SETTLED = {"mlp": 10, "unet": 13}
 # What these programs compute changes with their data, at any step: how many states of a batch are
 # final, which boxes match, how long an episode is, which images come from the buffer.
 CHANGING = {"cyclegan": 16, "detector": 16, "dqn": 8, "policies": 40, "representation": 4}
@@ -26,5 +24,5 @@ def test_nothing_is_made_behind_the_third_step(name, tmp_path):
     allowed = CHANGING.get(name, 0)
     for loop in loops:
         assert len(loop.rounds()) >= 50
-        new = loop.new_executables(SETTLED.get(name, 3))
+        new = loop.new_executables(SETTLED.get(name, THIRD))
         assert new == 0 if not allowed else new <= allowed, f"{new} in a loop of {name}"
