@@ -48,11 +48,11 @@ def collate_arrays(samples: Sequence[Any]) -> Any:
     """Batch samples with NumPy only.
 
     >>> collate_arrays([(1, "a"), (2, "b")])
-    [array([1, 2]), ['a', 'b']]
+    [array([1, 2]), ('a', 'b')]
     """
     first = samples[0]
     if isinstance(first, str | bytes):
-        return list(samples)
+        return samples  # a tuple where they are a field of tuples, as in PyTorch
     if isinstance(first, bool | int | float | complex | np.generic):
         return np.array(samples)
     if isinstance(first, np.ndarray) or hasattr(first, "detach"):

@@ -41,10 +41,10 @@ class Sequential(Module):
             for n, module in enumerate(args):
                 self.add_module(str(n), module)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         for module in self:
-            x = module(x)
-        return x
+            input = module(input)
+        return input
 
     def append(self, module: Module) -> Sequential:
         """Add a module at the end."""

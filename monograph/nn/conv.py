@@ -112,13 +112,13 @@ class _Conv(_Layer):
                 pairs.append((pad, pad))
         return [pad for pair in reversed(pairs) for pad in pair]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         function = (F.conv1d, F.conv2d, F.conv3d)[self.rank - 1]
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            x, padding = F.pad(x, self._around(), mode=self.padding_mode), 0
+            input, padding = F.pad(input, self._around(), mode=self.padding_mode), 0
         result: Tensor = function(
-            x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
         )
         return result
 
@@ -172,11 +172,20 @@ class _ConvTranspose(_Layer):
             groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         functions = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
-        more = self.output_padding if output_size is None else self._missing(x, list(output_size))
+        more = (
+            self.output_padding if output_size is None else self._missing(input, list(output_size))
+        )
         result: Tensor = functions[self.rank - 1](
-            x, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            more,
+            self.groups,
+            self.dilation,
         )
         return result
 

@@ -50,8 +50,8 @@ class Linear(Module):
         """Draw new weights."""
         fill_as_pytorch(self.weight, self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = F.linear(x, self.weight, self.bias)
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.linear(input, self.weight, self.bias)
         return result
 
     def extra_repr(self) -> str:
@@ -117,8 +117,8 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, x: Any) -> Any:
-        return x
+    def forward(self, input: Any) -> Any:
+        return input
 
 
 class Flatten(Module):
@@ -134,8 +134,8 @@ class Flatten(Module):
         self.start_dim = start_dim
         self.end_dim = end_dim
 
-    def forward(self, x: Any) -> Any:
-        return x.flatten(self.start_dim, self.end_dim)
+    def forward(self, input: Any) -> Any:
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -156,9 +156,9 @@ class Unflatten(Module):
         self.dim = dim
         self.unflattened_size = unflattened_size
 
-    def forward(self, x: Any) -> Any:
-        k = self.dim % x.ndim
-        return x.reshape(*x.shape[:k], *self.unflattened_size, *x.shape[k + 1 :])
+    def forward(self, input: Any) -> Any:
+        k = self.dim % input.ndim
+        return input.reshape(*input.shape[:k], *self.unflattened_size, *input.shape[k + 1 :])
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -88,8 +88,8 @@ class RMSNorm(_Affine):
         self.elementwise_affine = elementwise_affine
         self._make(self.normalized_shape, {"weight": elementwise_affine}, device, dtype)
 
-    def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
         return result
 
     def extra_repr(self) -> str:

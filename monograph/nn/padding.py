@@ -21,8 +21,8 @@ class _Pad(Module):
         whole = isinstance(padding, int)
         self.padding = (padding,) * (2 * self.rank) if whole else tuple(padding)
 
-    def forward(self, x: Tensor) -> Tensor:
-        padded: Tensor = F.pad(x, self.padding, self.mode, self.value)
+    def forward(self, input: Tensor) -> Tensor:
+        padded: Tensor = F.pad(input, self.padding, self.mode, self.value)
         return padded
 
     def extra_repr(self) -> str:
@@ -222,8 +222,8 @@ class Unfold(Module):
         self.kernel_size, self.dilation = kernel_size, dilation
         self.padding, self.stride = padding, stride
 
-    def forward(self, x: Tensor) -> Tensor:
-        taken: Tensor = F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
+    def forward(self, input: Tensor) -> Tensor:
+        taken: Tensor = F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
         return taken
 
     def extra_repr(self) -> str:
@@ -248,9 +248,9 @@ class Fold(Unfold):
         super().__init__(kernel_size, dilation, padding, stride)
         self.output_size = output_size
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         made: Tensor = F.fold(
-            x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
         return made
 

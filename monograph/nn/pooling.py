@@ -25,10 +25,10 @@ class _MaxPool(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Any:
         pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self.rank - 1]
         return pool(
-            x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
             self.return_indices,
         )  # fmt: skip
 
@@ -81,10 +81,10 @@ class _MaxUnpool(Module):
         self.stride = strides_of(stride, self.kernel_size)
         self.padding = spread(padding, self.rank)
 
-    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.rank - 1]
         result: Tensor = unpool(
-            x, indices, self.kernel_size, self.stride, self.padding, output_size
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
         return result
 
@@ -143,11 +143,11 @@ class _AvgPool(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         pool = (F.avg_pool2d, F.avg_pool3d)[self.rank - 2]
         result: Tensor = pool(
-            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-            self.divisor_override,
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
         )  # fmt: skip
         return result
 
@@ -171,9 +171,14 @@ class AvgPool1d(_AvgPool):
     ) -> None:  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.avg_pool1d(
-            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
         )
         return result
 
@@ -216,10 +221,10 @@ class _LPPool(Module):
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         pool = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self.rank - 1]
         result: Tensor = pool(
-            x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
         return result
 
@@ -281,10 +286,10 @@ class _FractionalMaxPool(Module):
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1, got {output_ratio}")
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Any:
         pool = (F.fractional_max_pool2d, F.fractional_max_pool3d)[self.rank - 2]
         return pool(
-            x, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             self._random_samples,
         )  # fmt: skip
 
@@ -318,9 +323,9 @@ class _AdaptiveAvgPool(Module):
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         pools = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)
-        result: Tensor = pools[self.rank - 1](x, self.output_size)
+        result: Tensor = pools[self.rank - 1](input, self.output_size)
         return result
 
     def extra_repr(self) -> str:
@@ -368,9 +373,9 @@ class _AdaptiveMaxPool(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Any:
         pools = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
-        return pools[self.rank - 1](x, self.output_size, self.return_indices)
+        return pools[self.rank - 1](input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"

@@ -33,9 +33,9 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         result: Tensor = F.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners,
+            input, self.size, self.scale_factor, self.mode, self.align_corners,
             self.recompute_scale_factor,
         )  # fmt: skip
         return result

@@ -186,6 +186,7 @@ def test_collate_keeps_structure():
         ]
     )
     assert batch["image"].shape == (2, 2, 2)
+    assert collate_arrays([(1, "a"), (2, "b")])[1] == ("a", "b")  # as PyTorch has it
     assert batch["name"] == ["a", "b"]
     assert isinstance(batch["pair"], Pair)
     assert batch["pair"].left.dtype == np.int64 and batch["pair"].right.dtype == np.float64
