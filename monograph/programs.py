@@ -26,6 +26,7 @@ from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
 from .compiler.sizes import structure_of
 from .config import config
+from .ir.operator import Operator
 
 SHARED = 512  # sizes that programs for many sizes stay set up for
 KEPT = 64  # sizes of one structure that go to disk
@@ -131,11 +132,10 @@ class Programs:
 
         Each number would be a program of its own, and no bound is known for how many there are.
         """
-        operators = [entry.operator for entry in recording.entries if not entry.operator.view]
-        length = len(operators)
+        length = len(recording.entries)
         if length <= config.tier0_limit or not config.tier0_limit:
             return False
-        alike = self._lengths.setdefault(frozenset(operators), set())
+        alike = self._lengths.setdefault(frozenset(_computing(recording)), set())
         if length in alike or len(alike) < LENGTHS:
             alike.add(length)
             return False
@@ -247,16 +247,21 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
+def _computing(recording: Recording) -> list[Operator]:
+    """The operators of a recording but for views, which take no time."""
+    return [entry.operator for entry in recording.entries if not entry.operator.view]
+
+
 def _is_small(recording: Recording) -> bool:
     """Whether to interpret it when it is met first: NumPy takes a fraction of a compilation's time.
 
     A Python loop that was recorded turn by turn is long, and still small.
     """
-    length = len(recording.entries)
-    if length > config.tier0_limit:
-        operators = {entry.operator for entry in recording.entries}
-        if not config.tier0_limit or length < TURNS * len(operators):
-            return False
+    if not config.tier0_limit:
+        return False
+    operators = _computing(recording)
+    if config.tier0_limit < len(operators) < TURNS * len(set(operators)):
+        return False
     return sum(leaf.size for leaf in recording.leaves) <= SMALL
 
 

@@ -73,3 +73,14 @@ def test_a_long_loop_of_small_tensors_is_interpreted_when_it_is_met_first():
     again = settled()
     assert mg.stats().compilations == 1
     np.testing.assert_allclose(first, again, rtol=1e-5)
+
+
+def test_places_read_one_by_one_are_not_compiled_for_each_number_of_them():
+    mg.stats.reset()
+    for count in range(40, 46):
+        row = np.arange(count, dtype=np.float32)
+        known = mg.tensor(row)
+        parts = [part for part in 2 * (known - known.mean()) / (known.std() + 1)]
+        expected = 2 * (row - row.mean()) / (row.std(ddof=1) + 1)
+        assert abs(parts[-1].item() - expected[-1]) < 1e-5
+    assert mg.stats().compilations == 0

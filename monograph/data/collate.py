@@ -15,7 +15,7 @@ from monograph.data.dataset import as_array
 from monograph.errors import OperandError
 
 
-def default_collate(samples: Sequence[Any]) -> Any:
+def default_collate(batch: Sequence[Any]) -> Any:
     """Batch samples: arrays and tensors are stacked, numbers become a tensor, texts a list.
 
     Tuples, lists and dictionaries keep their structure. Whole numbers become int64 and Python
@@ -26,7 +26,7 @@ def default_collate(samples: Sequence[Any]) -> Any:
     >>> images.shape, labels.tolist()
     (Size([2, 2]), [1, 0])
     """
-    return to_tensors(collate_arrays(samples), own=True)
+    return to_tensors(collate_arrays(batch), own=True)
 
 
 def default_convert(data: Any) -> Any:

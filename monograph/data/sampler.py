@@ -41,14 +41,14 @@ class SequentialSampler(Sampler):
     [0, 1, 2]
     """
 
-    def __init__(self, dataset: Sized) -> None:
-        self.dataset = dataset
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.dataset)))
+        return iter(range(len(self.data_source)))
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return len(self.data_source)
 
 
 class _Drawn(Sampler):
@@ -74,7 +74,7 @@ class RandomSampler(_Drawn):
 
     def __init__(
         self,
-        dataset: Sized,
+        data_source: Sized,
         replacement: bool = False,
         num_samples: int | None = None,
         generator: Seedable = None,
@@ -82,12 +82,12 @@ class RandomSampler(_Drawn):
         super().__init__(generator)
         if num_samples is not None and num_samples <= 0:
             raise ValueError(f"num_samples must be positive, got {num_samples}")
-        self.dataset = dataset
+        self.data_source = data_source
         self.replacement = replacement
         self.num_samples = num_samples
 
     def draw(self, random: np.random.Generator) -> np.ndarray:
-        total, wanted = len(self.dataset), len(self)
+        total, wanted = len(self.data_source), len(self)
         if self.replacement:
             return random.integers(total, size=wanted)
         if total == 0:
@@ -96,7 +96,7 @@ class RandomSampler(_Drawn):
         return np.concatenate([random.permutation(total) for _ in range(rounds)])[:wanted]
 
     def __len__(self) -> int:
-        return len(self.dataset) if self.num_samples is None else self.num_samples
+        return len(self.data_source) if self.num_samples is None else self.num_samples
 
 
 class SubsetRandomSampler(_Drawn):

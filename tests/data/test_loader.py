@@ -6,7 +6,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from monograph.data import collate, loader
+from monograph.data import collate, loader, sampler
 from monograph.data.collate import collate_arrays
 from monograph.data.dataset import Dataset, IterableDataset, TensorDataset, as_array
 from monograph.data.loader import DataLoader, get_worker_info
@@ -187,6 +187,9 @@ def test_collate_keeps_structure():
     )
     assert batch["image"].shape == (2, 2, 2)
     assert collate_arrays([(1, "a"), (2, "b")])[1] == ("a", "b")  # as PyTorch has it
+    assert collate.default_collate(batch=[1, 2]).tolist() == [1, 2]
+    assert list(sampler.SequentialSampler(data_source="ab").data_source) == ["a", "b"]
+    assert sorted(sampler.RandomSampler(data_source="ab")) == [0, 1]
     assert batch["name"] == ["a", "b"]
     assert isinstance(batch["pair"], Pair)
     assert batch["pair"].left.dtype == np.int64 and batch["pair"].right.dtype == np.float64
