@@ -28,6 +28,24 @@ def _is_half(x: Any) -> bool:
     return isinstance(x, Node) and x.dtype.is_half
 
 
+def _leads_to(node: Node, targets: Sequence[Node]) -> bool:
+    """Whether a node is one of the targets, or one that they were made of.
+
+    A definition may give back what its inputs are views of: the largest of one number is that
+    number. It has the derivative of what made it.
+    """
+    stack = [x for x in targets if x.id >= node.id]
+    seen: set[int] = set()
+    while stack:
+        here = stack.pop()
+        if here is node:
+            return True
+        if here.id not in seen:
+            seen.add(here.id)
+            stack += [x for x in here.inputs if x.id >= node.id]
+    return False
+
+
 @contextmanager
 def noting(rules: dict[int, Rule]) -> Iterator[None]:
     """While within, expansions note the derivatives that operators bring, by their output's id."""
@@ -106,11 +124,11 @@ class Operator:
     def _note(
         self, rules: dict[int, Rule], output: Node, inputs: Sequence[Any], arguments: list[Any]
     ) -> None:
-        if any(output is x for x in inputs):
+        tensors = tuple([x for x in inputs if isinstance(x, Node) and not isinstance(x, Slot)])
+        if _leads_to(output, tensors):
             return
         rule = self.derivative
         assert rule is not None
-        tensors = tuple([x for x in inputs if isinstance(x, Node) and not isinstance(x, Slot)])
         rules[output.id] = (tensors, lambda g: tuple(rule(g, output, *arguments)))
 
     def arguments(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> list[Any]:
