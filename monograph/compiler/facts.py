@@ -66,7 +66,7 @@ def _facts_of(
     steps: Sequence[Step], numbers: Sequence[int], planner: Planner, values: Values,
     times: Sequence[int],
 ) -> list[Facts]:  # fmt: skip
-    kernels = {low.kernel.name: low for low in planner.lowered.values()}
+    kernels = {low.code.name: low for low in planner.lowered.values()}
     units = {unit.number: unit for unit in planner.order}
     found = []
     for step, number, count in zip(steps, numbers, times, strict=True):

@@ -31,10 +31,20 @@ PARTIALS = "partials"
 
 @dataclass
 class Lowered:
-    """A kernel and, per argument, what it is: a node, or a workspace of this kernel."""
+    """A kernel and, per argument, what it is: a node, or a workspace of this kernel.
+
+    What is compiled may be another kernel (`code`), which reads its arguments from `begins` on.
+    """
 
     kernel: k.Kernel
     arguments: list[Node | str]
+    emitted: k.Kernel | None = None
+    begins: tuple[int, ...] = ()  # elements, for each buffer; none if all are read from the first
+
+    @property
+    def code(self) -> k.Kernel:
+        """The kernel that is compiled."""
+        return self.emitted or self.kernel
 
     def describe(self) -> str:
         """The kernel as text."""

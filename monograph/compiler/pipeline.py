@@ -23,6 +23,7 @@ from ..ir.verify import verify
 from ..storage import Memory, Value
 from . import epilogue
 from .alike import Alike
+from .begin import move_begins
 from .checks import Note, reductions
 from .contract import MatmulCall
 from .contractions import Contracted, lower_contractions
@@ -204,6 +205,10 @@ def compile_for(made: Compilation, backend: Any) -> Executable:
         with made.step("prologue"):
             checks = made.graph[len(made.recording.wanted) :]
             made.units = attach(fusion, made.units, made.lowered, checks)
+    if getattr(backend, "BEGINS", False):
+        with made.step("begin"):
+            inner = [low for loop in made.loops.values() for low in loop.lowerings()]
+            move_begins([*made.lowered.values(), *inner])
     with made.step("plan"):
         made.planner = _planner(made, fusion, outputs, backend)
         made.plan = made.planner.addressed({}) if made.decisions is None else None

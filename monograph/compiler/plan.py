@@ -526,14 +526,15 @@ class Planner:
         if unit.library is None:
             lowered = self.lowered[unit.number]
             arguments = []
-            for use, what in lowered.pairs():
+            for number, (use, what) in enumerate(lowered.pairs()):
                 if use.role == "row":
                     continue
                 if isinstance(what, str):
                     arguments.append(("arena", self.lifetimes[unit.number, what].offset, 0))
                 else:
-                    arguments.append(self._ref(what))
-            return KernelStep(lowered.kernel.name, tuple(arguments))
+                    begin = lowered.begins[number] if lowered.begins else 0
+                    arguments.append(self._ref(what, begin))
+            return KernelStep(lowered.code.name, tuple(arguments))
         kind, layouts, options = self._calls[unit.number]
         arguments_by_name = {
             name: self._ref(node, offset)

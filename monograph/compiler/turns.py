@@ -182,9 +182,9 @@ def lowered_by_name(
     lowered: dict[int, Lowered], loops: dict[int, LoweredLoop]
 ) -> dict[str, Lowered]:
     """Every kernel of a program by its name."""
-    found = {low.kernel.name: low for low in lowered.values()}
+    found = {low.code.name: low for low in lowered.values()}
     for inner in loops.values():
-        found |= {low.kernel.name: low for low in inner.lowerings()}
+        found |= {low.code.name: low for low in inner.lowerings()}
     return found
 
 

@@ -40,6 +40,7 @@ from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 CHECKS = True  # programs check what the data must be, and end when it is not
 LOOPS = True  # programs have loops; elsewhere they are unrolled
 PROLOGUES = True  # kernels may compute single numbers before they start
+BEGINS = True  # an argument may begin anywhere in its array
 on_synchronize(EXECUTOR.synchronize)
 
 # Kernels share modules of about this much text: starting LLVM on a module costs a millisecond.
@@ -231,7 +232,7 @@ class CpuExecutable:
 
 def build(made: Compilation) -> Any:
     """Compile the kernels and make the native program; for many sizes, `bind` makes it."""
-    kernels = {name: low.kernel for name, low in made.kernels.items()}
+    kernels = {name: low.code for name, low in made.kernels.items()}
     if made.decisions is not None:
         objects = compile_kernels(kernels, keep=config.disk_cache)
         made.compiled = objects.fresh > 0
