@@ -24,7 +24,10 @@ from .view import NO_GRAD, Origin, View
 _blank_view = partial(object.__new__, View)
 
 
-def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor:
+def view_of(
+    value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ...], grad: bool
+) -> Tensor:
+    """The tensor of a recorded view; `grad` is the mode that it was made in."""
     made = blank()
     made._storage = storage = base._storage
     view = base._view
@@ -42,7 +45,7 @@ def view_of(value: Value, base: Tensor, operator: Any, attributes: tuple[Any, ..
     birth = None if view is None else view.birth
     if not operator.smooth:
         birth = None
-    elif not current.recorder.grad:
+    elif not grad:
         birth = NO_GRAD
     made._view = view = _blank_view()  # `View(…)`, without the call
     view.links = links

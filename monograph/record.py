@@ -122,9 +122,10 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     piece = _part(base, operator, attributes)
     if piece is not None:
         return piece
-    outputs = _call_values(current.recorder, operator, inputs, attributes)
+    recorder = current.recorder
+    outputs = _call_values(recorder, operator, inputs, attributes)
     if outputs.__class__ is list:
-        return _wrap_view(outputs[0], base, operator, attributes)
+        return _wrap_view(outputs[0], base, operator, attributes, recorder.grad)
     return outputs[0]  # a node
 
 
