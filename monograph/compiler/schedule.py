@@ -18,7 +18,7 @@ from ..ir.index import Condition, Expr, FloorDiv, Guard, Mod, Var
 COLUMN = "l"  # the name of a scatter's column axis
 SHORTEST = 16  # of the parts of an axis that is split
 JAMMED_ROWS = 4
-PARALLEL_WORK = 16384  # element operations below which one thread is faster than several
+PARALLEL_WORK = 65536  # element operations, some two microseconds, below which one thread works
 
 
 def finish(kernel: k.Kernel, hint: str) -> k.Kernel:
