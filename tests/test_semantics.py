@@ -630,8 +630,8 @@ class Interrupt:
     def __call__(self, frame, event, argument):
         if frame.f_code is self.code and event in ("call", "return"):
             self.depth += 1 if event == "call" else -1
-        if self.depth <= 0:
-            return
+        if self.depth <= 0 or getattr(argument, "__name__", "") == "__exit__":
+            return  # a signal never comes between the end of a `with` and its exit
         self.left -= 1
         if self.left < 0:
             sys.setprofile(None)
