@@ -134,6 +134,8 @@ def _grouped(
     assert isinstance(node, Contract)
     a, b, c = places
     variables = [v for v in coordinates(node.domain) if v.extent not in (0, 1)]
+    if not _fills(node, [(c[v], v.extent) for v in variables if v in c]):
+        return None  # a sum over several places, or places that stay 0: a transposed convolution
     classes: dict[str, list[Var]] = {"batch": [], "m": [], "n": [], "k": []}
     for v in variables:
         kind = {
@@ -170,6 +172,16 @@ def _grouped(
         made.append(Operand(base, shape, _unit_strides(shape, strides), offset))
     a_matrix, b_matrix, c_matrix = made
     return MatmulCall(node, a_matrix, b_matrix, c_matrix)
+
+
+def _fills(node: Node, axes: list[tuple[int, int]]) -> bool:
+    """Whether steps of (stride, extent) reach every element of a node, and each of them once."""
+    reached = 1
+    for stride, extent in sorted([(hint(stride), hint(extent)) for stride, extent in axes]):
+        if stride != reached:
+            return False
+        reached *= extent
+    return reached == hint(node.size)
 
 
 def _unit_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:

@@ -65,3 +65,18 @@ def test_equal_products_share_their_code():
     a, b = mg.tensor(draw(np.float64, 64, 64)), mg.tensor(draw(np.float64, 64, 64))
     report = mg.explain(lambda: (a @ b) @ (b @ a))
     assert len(report.kernels) == 3 and len({kernel.name for kernel in report.kernels}) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_results_that_are_added_to_or_left_zero_are_no_products(dtype):
+    """A transposed convolution adds several products at one place; with a stride, some get none."""
+    data, weights = draw(dtype, 4, 9), draw(dtype, 4, 6, 3)
+    with mg.config.override(onednn=False):
+        for stride in (1, 2, 4):
+            made = mg.conv_transpose1d(mg.tensor(data), mg.tensor(weights), stride=stride)
+            expected = np.zeros((6, 8 * stride + 3), dtype)
+            for n in range(9):
+                expected[:, n * stride : n * stride + 3] += np.einsum(
+                    "i,iok->ok", data[:, n], weights
+                )
+            np.testing.assert_allclose(made.numpy(), expected, rtol=1e-4, atol=1e-5)

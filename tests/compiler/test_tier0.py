@@ -18,7 +18,7 @@ def test_a_small_new_recording_is_interpreted_and_then_compiled():
 
 def test_a_large_new_recording_is_compiled_at_once():
     with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
-        x = mg.tensor([1.0, 2.0, 3.0])
+        x = mg.tensor(np.ones(20_000, np.float32))  # a loop over few elements would be interpreted
         mg.stats.reset()
         for n in range(40):
             x = (x * 1.5 - n).tanh()
