@@ -131,7 +131,7 @@ class Jitted:
         if known is None or getattr(known.executable, "program", None) is None:
             return None, ""
         if known.fixed is not None:
-            return None, f"; {known.fixed}"
+            return None, known.fixed and f"; {known.fixed}"
         values = known.inputs(leaves)
         if known.changed(values, [value.meta for value in values]) is not None:
             return None, ""
@@ -192,7 +192,7 @@ class Jitted:
         self._replays[key] = [replay, *(known or ())][:STATES]
         before = self._open.get(open_key := without_sizes(key))
         if before is None or before.metas == replay.metas:
-            replay.fixed = replay.fixed or "it was traced at one size so far"
+            replay.fixed = replay.fixed or ""  # one size so far: what depends on it is not known
         elif before.numbers() != replay.numbers():
             replay.fixed = replay.fixed or "numbers that it computes with depend on sizes"
         self._open[open_key] = replay
@@ -373,7 +373,7 @@ class Replay:
         deposits: list[Any], guards: Guards,
     ) -> None:  # fmt: skip
         self.executable = trace.executable
-        self.fixed: str | None = None  # why it serves its own sizes only
+        self.fixed: str | None = None  # why it serves its own sizes only, if so
         self.slots = trace.slots
         self.live = trace.live
         self.watched = trace.executable.watched

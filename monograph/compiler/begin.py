@@ -1,8 +1,8 @@
 """Begin: kernels that differ only in where their inputs begin become one.
 
 The turns of a loop that Python ran read a sequence one place further each time, and would be
-compiled one by one. An argument may begin anywhere in its array, so a number that all reads of an
-input add is moved out of the kernel and into the argument. Plans are made with the kernels as they
+compiled one by one. An argument may begin anywhere in its array, so the first place that is read is
+moved out of the kernel and into the argument. Plans are made with the kernels as they
 were: what may share memory depends on where elements lie in their arrays.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..codegen import kernel as k
 from ..ir import index
+from ..ir.extent import Extent
 from ..ir.index import Expr, Read
 from .lower import Lowered
 from .schedule import expressions, fingerprint
@@ -33,12 +34,14 @@ def move_begins(lowered: Iterable[Lowered]) -> None:
 
 
 def _begins(kernel: k.Kernel) -> tuple[int, ...]:
-    """For each buffer the number that all reads of it add; nothing if none does."""
+    """For each buffer the first element that is read, whatever guards say; nothing if all are 0."""
     least: dict[int, int] = {}
     for stage in kernel.stages:
         for value in k.postorder(k.stage_values(stage)):
             if isinstance(value, k.Load):
-                begin = index.split(value.index)[0]
+                begin = value.index.lo
+                if isinstance(begin, Extent) or isinstance(value.index.hi, Extent):
+                    begin = 0  # it varies with the sizes
                 least[value.buffer] = min(least.get(value.buffer, begin), begin)
     found = [0] * len(kernel.buffers)
     for number, begin in least.items():
