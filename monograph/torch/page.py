@@ -79,10 +79,10 @@ Whole programs, which draw random numbers, so that they were run to the end and 
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
 ours; PPO, A2C, DQN, SAC and TD3 of DLR-RM/stable-baselines3, which train, save and load.
 
-Training scripts after these, with small arguments and made-up data: typed anew without comments, old
-ones in today's spelling, those of PyTorch-GAN put together from the parts that they share. They end
-as under PyTorch and their losses fall alike, with other random numbers. The last row was compared
-from the same weights, in float64: outputs, gradients and buffers differ by 1e-14 to 1e-12.
+Training scripts after these, with small arguments and made-up data: typed anew without comments,
+old ones in today's spelling, those of PyTorch-GAN put together from the parts that they share. They
+end as under PyTorch and their losses fall alike, with other random numbers. The last row was
+compared from the same weights, in float64: outputs, gradients and buffers differ by 1e-14 to 1e-12.
 
 | repository | what was run |
 |---|---|
