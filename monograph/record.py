@@ -9,7 +9,6 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +17,12 @@ from weakref import ref
 
 import numpy as np
 
-from . import errors, launches, pending, statistics, tapes
+from . import errors, launches, pending, signatures, statistics, tapes
 from .compiler import recording as rec_form
 from .config import config
-from .geometry import kinds_of
 from .ir import dtypes
 from .ir.dtypes import DType
-from .ir.node import Node, interning
+from .ir.node import Node
 from .ir.operator import Operator
 from .lines import inside, user_line
 from .programs import Programs
@@ -41,7 +39,9 @@ from .recorder import (
 from .residuals import Residuals
 from .retention import is_time_to_cut
 from .runtime.waiting import synchronize
-from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, meta_of, promises
+from .signatures import known as known_signatures
+from .signatures import known_signature, new_signature
+from .storage import InferenceStorage, Storage, Value, concrete, meta_of, promises
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 Replaced = list[tuple[Value, Value]]  # results, and what their storages held
@@ -74,17 +74,10 @@ def register_handle(
     handle_class, _wrap, _wrap_view, _part, _settled = handle, wrap, wrap_view, part, settled
 
 
-_signatures: dict[tuple[Any, ...], Signature] = {}
-_of_defaults = {dtypes.get_default_dtype(): _signatures}  # what comes out depends on it
-_numbers = itertools.count(1)
-
-
 def use_default_dtype(dtype: DType) -> None:
     """Change the default dtype; what this thread has recorded is run under the old one."""
-    global _signatures
     flush("default dtype")
-    dtypes.use_default_dtype(dtype)
-    _signatures = _of_defaults.setdefault(dtype, {})
+    signatures.use_default_dtype(dtype)
 
 
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
@@ -219,9 +212,9 @@ def _call_values(
             value = _foreign(operator, given)
             key.append(value.__class__ if not isinstance(value, Value) else value.meta)
             values.append(value)
-    signature = _signatures.get(tuple(key))
+    signature = known_signatures.get(tuple(key))
     if signature is None:
-        signature = _new_signature(operator, attributes, key)
+        signature = new_signature(operator, attributes, key)
     return record_call(recorder, signature, values, needs_grad, _NEAREST_CALLER)
 
 
@@ -240,9 +233,9 @@ def call_on(
 ) -> list[Value]:
     """Record a call on values and numbers in this order, as an optimiser's step has hundreds."""
     key = (operator, attributes, *[v.meta for v in values], *[number.kind for number in numbers])
-    signature = _signatures.get(key)
+    signature = known_signatures.get(key)
     if signature is None:
-        signature = _new_signature(operator, attributes, list(key))
+        signature = new_signature(operator, attributes, list(key))
     needs_grad = False
     for value in values:
         if value.requires_grad:
@@ -473,19 +466,10 @@ def _adopt_known(recorder: Recorder, value: Value) -> None:
     contents.memory = value.memory
     computed = Value(value.meta, value.record, value.index, value.epoch, value.position)
     recorder.results[value.position] = computed
-    (made,) = append(recorder, Record(_known_signature(value.meta), [computed, contents], False))
+    (made,) = append(recorder, Record(known_signature(value.meta), [computed, contents], False))
     value.position = made.position
     recorder.results[made.position] = value
     recorder.known.append(value)
-
-
-def _known_signature(meta: Meta) -> Signature:
-    key = (KNOWN, (), meta)
-    found = _signatures.get(key)
-    if found is None:
-        found = Signature(next(_numbers), KNOWN, (), (meta, meta), (meta,))
-        _signatures[key] = found
-    return found
 
 
 def _foreign(operator: Operator, given: Any) -> Any:
@@ -496,75 +480,6 @@ def _foreign(operator: Operator, given: Any) -> Any:
         kind = meta_of(given.shape, dtypes.from_numpy(given.dtype))
         return concrete(np.array(given, order="C", copy=True), kind)
     raise TypeError(f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}")
-
-
-def _new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any]) -> Signature:
-    """Find out what comes out by expanding the definition once, on placeholders."""
-    given = tuple([None if kind is type(None) else kind for kind in key[2:]])
-    kinds, absent = _present(operator, given)
-    with interning():
-        nodes = rec_form.placeholders(kinds)
-        try:
-            outputs = operator.expand(nodes, attributes)
-        except (ValueError, TypeError, IndexError) as problem:
-            raise _operand_error(operator, kinds, problem) from None
-        metas = kinds_of(operator, attributes, kinds, outputs)
-    if absent:
-        metas = tuple([absent_of(meta) for meta in metas])
-    signature = Signature(next(_numbers), operator, attributes, given, metas)
-    _signatures[tuple(key)] = signature
-    return signature
-
-
-def _present(operator: Operator, kinds: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-    """The kinds as if all had contents, and whether some have not."""
-    tensors = [kind for kind in kinds if isinstance(kind, Meta)]
-    if not any([kind.absent for kind in tensors]):
-        return kinds, False
-    if operator.name not in _TAKE_CPU_INDICES:
-        for kind in tensors:
-            if not kind.absent and kind.shape:
-                raise errors.OperandError(
-                    f"{operator.name}: Expected all tensors to be on the same device, but found at "
-                    f"least two devices, meta and cpu! (inputs: {_shown(kinds)})"
-                )
-    return tuple([kind.present if isinstance(kind, Meta) else kind for kind in kinds]), True
-
-
-_TAKE_CPU_INDICES = ("index_at", "index_put_at")
-
-
-def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[Any]) -> Signature:
-    """The signature of a call with inputs of these kinds."""
-    key = [operator, attributes, *kinds]
-    found = _signatures.get(tuple(key))
-    return _new_signature(operator, attributes, key) if found is None else found
-
-
-def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception) -> Exception:
-    message = f"{operator.name}: {problem} (inputs: {_shown(kinds)})"
-    if isinstance(problem, TypeError):
-        return TypeError(message)
-    if isinstance(problem, IndexError):
-        return errors.IndexOutOfRange(message)
-    return errors.OperandError(message)
-
-
-def _shown(kinds: Sequence[Any]) -> str:
-    return ", ".join(
-        repr(k) if isinstance(k, Meta) else getattr(k, "__name__", "None") for k in kinds
-    )
-
-
-def backward_signature(metas: tuple[Any, ...], roots: int = 1) -> Signature:
-    """The signature of a backward pass: (roots…, cotangents…, leaves…) → a gradient per leaf."""
-    key = (BACKWARD, roots, *metas)
-    found = _signatures.get(key)
-    if found is None:
-        own = tuple([meta.own for meta in metas[2 * roots :]])
-        found = Signature(next(_numbers), BACKWARD, (roots,), metas, own)
-        _signatures[key] = found
-    return found
 
 
 # --- flushing -----------------------------------------------------------------------------------

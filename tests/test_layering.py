@@ -30,6 +30,7 @@ LAYERS = [
     {"programs", "residuals", "tapes"},
     {"launches"},
     {"recorder"},
+    {"signatures"},
     {"pending", "retention"},
     {"record"},
 ]

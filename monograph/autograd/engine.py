@@ -15,6 +15,7 @@ from weakref import ref
 
 from .. import errors, record
 from ..recorder import Record, current
+from ..signatures import backward_signature
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
@@ -129,7 +130,7 @@ def record_pass(
     given = [None if t is None else t._value() for t in cotangents]
     inputs = [*roots, *given, *wanted]
     metas = tuple([None if v is None else v.meta for v in inputs])
-    signature = record.backward_signature(metas, len(roots))
+    signature = backward_signature(metas, len(roots))
     recorder = current.recorder
     before, recorder.grad = recorder.grad, create
     try:

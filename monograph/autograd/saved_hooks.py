@@ -17,6 +17,7 @@ from ..compiler.recording import BACKWARD, KNOWN, Entry, Expansion, Recording
 from ..ir.node import Node
 from ..ir.operator import Operator, Parameter, noted
 from ..recorder import Record, Signature, current
+from ..signatures import signature_of
 from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import saved
@@ -152,7 +153,7 @@ class Packed(PythonNode):
         numbers = _flat_numbers(given)
         inputs = [*leaves, *results.values(), *cotangents, *numbers]
         kinds = [v.meta if isinstance(v, Value) else type(v) for v in inputs]
-        signature = record.signature_of(STEP, (len(inputs), step), kinds)
+        signature = signature_of(STEP, (len(inputs), step), kinds)
         tracked = any([isinstance(v, Value) and v.requires_grad for v in inputs])
         parts = iter(record.record_call(current.recorder, signature, inputs, tracked))
         return [from_value(next(parts)) if needed else None for needed in self.needs]

@@ -23,6 +23,7 @@ from ..ir.dtypes import DType
 from ..ir.node import Node
 from ..ir.operator import Operator, Parameter
 from ..recorder import ARGUMENT, Live, Record, Recorder, current
+from ..signatures import signature_of
 from ..storage import Value, meta_of
 from ..tensor import Tensor, from_value
 from ..transform.batching import RANDOMNESS, Batching, example
@@ -326,7 +327,7 @@ def _intern(
 def record_traced(operator: Operator, traced: Any, inputs: list[Any]) -> list[Tensor]:
     """Record a traced function as one entry: a call of an operator that has it as its attribute."""
     kinds = [v.meta if isinstance(v, Value) else getattr(v, "kind", type(v)) for v in inputs]
-    signature = record.signature_of(operator, (len(inputs), traced), kinds)
+    signature = signature_of(operator, (len(inputs), traced), kinds)
     needs_grad = any([isinstance(v, Value) and v.requires_grad for v in inputs])
     outputs = record.record_call(current.recorder, signature, inputs, needs_grad)
     for value, cut in zip(outputs, traced.cut, strict=True):
