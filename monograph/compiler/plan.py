@@ -11,20 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ..codegen import kernel as k
 from ..config import config
 from ..ir.encode import encode
 from ..ir.extent import Values, hint, value_at
 from ..ir.node import Buffer, LoopResult, Node, Slot
+from .arena import Lifetime, aligned, assign, lower_bound
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
 from .fuse import Fusion, Unit, operands
 from .host import HostCall
 from .lower import Lowered
 from .turns import LoweredLoop, Places, nbytes
 
-ALIGNMENT = 64
 PACKED = "packed_weights"  # the workspace that holds weights in a library's layout
 EPILOGUE = "epilogue"  # begins the names of operands that are vectors of an epilogue
 EPILOGUES = ("add", "sub", "mul", "div", "relu")  # by number in the option "epilogue"
@@ -155,16 +153,6 @@ class Plan:
     numbers: tuple[int | float, ...] = ()  # computed from sizes that vary: the last slots
     once: int = 0  # of a loop's body: how many of the first steps run in the first turn only
     units: list[int] = field(default_factory=list)  # number of the unit that each step is of
-
-
-@dataclass
-class Lifetime:
-    """One array of the arena: bytes, and the first and last step that use it."""
-
-    nbytes: int
-    first: int
-    last: int
-    offset: int = -1
 
 
 def step_of(
@@ -456,7 +444,7 @@ class Planner:
         if isinstance(node, LoopResult):
             low = self.loops[self.fusion.home[node.id].number]
             if low.final(node) is not None and value_at(low.call.node.trips, self.values) % 2:
-                start += _round(nbytes(node, self.values))  # the last turn wrote the second buffer
+                start += aligned(nbytes(node, self.values))  # the last turn wrote the second buffer
         return ("arena", start, 0)
 
     # --- loops ---
@@ -466,7 +454,7 @@ class Planner:
         size = nbytes(node, self.values)
         if isinstance(node, LoopResult) and unit.loop is not None and node in unit.loop.results:
             if self.loops[unit.number].final(node) is not None:
-                return 2 * _round(size)
+                return 2 * aligned(size)
         return size
 
     def _ends(self, unit: Unit) -> dict[int, Node]:
@@ -480,7 +468,7 @@ class Planner:
         low = self.loops[unit.number]
         ends = self._ends(unit)
         sizes = {
-            f"carry {n}": 2 * _round(nbytes(low.outputs.nodes[n], self.values))
+            f"carry {n}": 2 * aligned(nbytes(low.outputs.nodes[n], self.values))
             for n in low.buffered() if n not in ends
         }  # fmt: skip
         sizes["turn"] = self._inner[unit.number].arena_bytes
@@ -492,7 +480,7 @@ class Planner:
 
         def buffer(place: int) -> tuple[Ref, int]:
             key: object = ends[place].id if place in ends else (unit.number, f"carry {place}")
-            step = _round(nbytes(low.outputs.nodes[place], self.values))
+            step = aligned(nbytes(low.outputs.nodes[place], self.values))
             return ("arena", self.lifetimes[key].offset, 0), step
 
         places = Places(low, self.values, self._ref, buffer)
@@ -563,37 +551,3 @@ def _same_place_first(lowered: Lowered, prologue: k.Prologue, node: Node, leaf: 
                 return False
         written |= any(first[store.buffer] is node for store in stage.stores)
     return True
-
-
-def assign(lifetimes: Sequence[Lifetime]) -> int:
-    """Offsets so that arrays alive together do not overlap; the bytes needed in all."""
-    # Of those that have an address: when they live, and where they begin and end.
-    first, last, begin, end = np.zeros((4, len(lifetimes)), np.int64)
-    peak = 0
-    for n, life in enumerate(sorted(lifetimes, key=lambda x: (-x.nbytes, x.first))):
-        meets = np.flatnonzero((first[:n] <= life.last) & (last[:n] >= life.first))
-        busy = meets[np.argsort(begin[meets])]
-        free = np.maximum.accumulate(np.concatenate([[0], end[busy]]))  # before each, and behind
-        fits = np.flatnonzero(begin[busy] - free[:-1] >= life.nbytes)
-        life.offset = int(free[fits[0]] if len(fits) else free[-1])
-        first[n], last[n], begin[n] = life.first, life.last, life.offset
-        end[n] = _round(life.offset + life.nbytes)
-        peak = max(peak, life.offset + life.nbytes)
-    return _round(peak)
-
-
-def _round(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def lower_bound(lifetimes: Sequence[Lifetime]) -> int:
-    """The largest sum of bytes alive at one step: no plan can do with less."""
-    events: dict[int, int] = {}
-    for life in lifetimes:
-        events[life.first] = events.get(life.first, 0) + life.nbytes
-        events[life.last + 1] = events.get(life.last + 1, 0) - life.nbytes
-    peak = held = 0
-    for step in sorted(events):
-        held += events[step]
-        peak = max(peak, held)
-    return peak
