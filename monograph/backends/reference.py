@@ -81,7 +81,7 @@ class Interpreted:
         for group, code in enumerate(found[len(self.outputs) :]):
             if code and not owner.held:
                 owner.fail(group + 1, int(code))
-        return [np.array(a, order="C") for a in found[: len(self.outputs)]]
+        return found[: len(self.outputs)]
 
 
 def compile(made: Compilation) -> Interpreted:  # noqa: A001

@@ -57,20 +57,32 @@ def run(
     [array([0., 2., 4.], dtype=float32)]
     """
     with np.errstate(all="ignore"):
-        order = ancestors(outputs)
-        known = {n.id: _buffer(n, buffers) for n in order if isinstance(n, Buffer)}
+        order = _order(outputs)
+        known = {n.id: _buffer(n, buffers) for n, _ in order if isinstance(n, Buffer)}
         return [np.array(value, order="C") for value in _evaluate(order, outputs, known, slots)]
 
 
+# The nodes that are computed, each with those that nobody needs from then on.
+Order = list[tuple[Node, list[int]]]
+
+
+def _order(outputs: Sequence[Node]) -> Order:
+    nodes = ancestors(outputs)
+    needed = {node.id for node in outputs}
+    order: Order = []
+    for node in reversed(nodes):
+        done = {n.id for n in node.inputs} - needed
+        needed |= done
+        order.append((node, list(done)))
+    return order[::-1]
+
+
 def _evaluate(
-    order: Sequence[Node],
-    outputs: Sequence[Node],
-    known: dict[int, Array],
-    slots: Sequence[Number],
+    order: Order, outputs: Sequence[Node], known: dict[int, Array], slots: Sequence[Number]
 ) -> list[Array]:
     """The values of outputs: `order` is all that they need, `known` the contents of Buffers."""
     values: dict[int, Any] = {}
-    for node in order:
+    for node, done in order:
         operands = [values[n.id] for n in node.inputs]
         if isinstance(node, Buffer):
             values[node.id] = known[node.id]
@@ -80,6 +92,8 @@ def _evaluate(
             values[node.id] = _loop(node, operands, slots)
         else:
             values[node.id] = MEANING[type(node)](node, *operands)
+        for each in done:
+            del values[each]
     return [values[node.id] for node in outputs]
 
 
@@ -389,7 +403,7 @@ def _loop(node: Loop, inputs: Sequence[Array], slots: Sequence[Number]) -> list[
     count, rest = len(body.carries), len(body.carries) + body.sequences
     carried, sequences, shared = inputs[:count], inputs[count:rest], inputs[rest:]
     stacks = [np.empty((node.trips, *y.shape), y.dtype.numpy) for y in body.stacked]
-    order = ancestors(body.outputs)
+    order = _order(body.outputs)
     turns = range(node.trips)
     for turn in reversed(turns) if node.reverse else turns:
         given = [*carried, *[xs[turn] for xs in sequences], *shared]

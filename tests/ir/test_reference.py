@@ -1,6 +1,7 @@
 """Each kind of node against direct NumPy or plain loops."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -47,6 +48,22 @@ def test_outputs_are_fresh_and_in_the_order_asked():
     np.testing.assert_array_equal(second, array.T)
     same[:] = 0
     assert array.any() and second.flags.c_contiguous and second.flags.writeable
+
+
+def test_values_that_nobody_needs_any_more_are_let_go():
+    array = normal(1 << 16)
+    x = first = buffer_of(array) + 1.0
+    for number in range(30):
+        x = x * float(number + 2)
+    tracemalloc.start()
+    try:
+        kept, last = run([first, x], [array])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(kept, array + 1)
+    assert last.shape == array.shape
+    assert peak < 8 * array.nbytes
 
 
 @pytest.mark.parametrize("given_array", [np.zeros((2, 3)), np.zeros((3, 2), np.float32)])
