@@ -58,6 +58,46 @@ def cnn(nn: Any, F: Any) -> Any:
     )
 
 
+def pictures(batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random images as [N, 3, 224, 224], and labels of a thousand classes."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((batch, 3, 224, 224), np.float32), rng.integers(0, 1000, batch)
+
+
+def resnet50(nn: Any, F: Any) -> Any:
+    """ResNet-50 for [N, 3, 224, 224]: sixteen bottlenecks in four stages."""
+
+    def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> list[Any]:
+        made = nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
+        return [made, nn.BatchNorm2d(outputs)]
+
+    class Bottleneck(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: int, width: int, stride: int) -> None:
+            super().__init__()
+            self.residual = nn.Sequential(
+                *convolution(inputs, width, 1),
+                nn.ReLU(),
+                *convolution(width, width, 3, stride),
+                nn.ReLU(),
+                *convolution(width, 4 * width, 1),
+            )
+            straight = stride == 1 and inputs == 4 * width
+            skip = [] if straight else convolution(inputs, 4 * width, 1, stride)
+            self.skip = nn.Sequential(*skip)
+
+        def forward(self, x: Any) -> Any:
+            return F.relu(self.residual(x) + self.skip(x))
+
+    layers = [*convolution(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
+    inputs = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width = 64 << stage
+        for block in range(blocks):
+            layers.append(Bottleneck(inputs, width, 2 if stage and not block else 1))
+            inputs = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000))
+
+
 @dataclass(frozen=True)
 class Workload:
     """A model with its data; `budget` is the seconds that its first compilation may take."""
@@ -89,6 +129,13 @@ WORKLOADS = {
         _gpt(6, 384, 6, 256),
         lambda: letters(8, 256),
         budget=6.0,
+        large=True,
+    ),
+    "resnet": Workload(
+        "ResNet-50, 8 images of 3×224×224",
+        resnet50,
+        lambda: pictures(8),
+        budget=15.0,
         large=True,
     ),
 }
