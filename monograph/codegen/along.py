@@ -2,7 +2,8 @@
 
 An `Along` is a kernel without stages. It sees its operand as [before, length, behind], contiguous,
 and works along the middle. Its arguments are the operand, the result and, for order, scratch memory
-with a part for each worker. What each function means stands in `ir/native_order.py`.
+with a part for each worker. Any of its sizes may be an Extent, one that varies. What each function
+means stands in `ir/native_order.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import Any
 
 from ..ir import dtypes
 from ..ir.dtypes import DType, Kind
+from ..ir.extent import Extent, proven
 from .kernel import BufferUse, Kernel, Schedule
 
 SHORT, SHORT_WIDE = 64, 128  # in rows up to this length, of 64 bits each, all meet all
 INSERTED = 64  # the most elements of a row that are kept in order one by one,
 FEW = 4  # if at most one in this many is wanted
 SELECTED = 16  # if no more than one in this many is wanted, not all are sorted by digits
+LONGEST = 1 << 31  # places have 32 bits while rows are sorted
 TOTALS = frozenset({"scan_add", "scan_mul"})
 EXTREMES = frozenset({"scan_max", "scan_min"})
 POSITIONS = frozenset({"scan_argmax", "scan_argmin"})  # of extremes
@@ -49,10 +52,12 @@ class Along(Kernel):
     def method(self) -> str:
         """How rows are ordered: by comparing all with all ("count"), by keeping the first few
         one by one ("insert"), or by digits ("digits")."""
-        if self.length <= (SHORT_WIDE if self.wide else SHORT):
+        varies = isinstance(self.length, Extent)
+        if not varies and self.length <= (SHORT_WIDE if self.wide else SHORT):
             return "count"
-        few = self.first <= INSERTED and FEW * self.first < self.length
-        return "insert" if few else "digits"
+        if isinstance(self.first, Extent) or self.first > INSERTED:
+            return "digits"
+        return "insert" if varies or FEW * self.first < self.length else "digits"
 
     @property
     def wide(self) -> bool:
@@ -62,6 +67,8 @@ class Along(Kernel):
     @property
     def selects(self) -> bool:
         """Whether only those are sorted by digits that may be among the first."""
+        if isinstance(self.first, Extent) or isinstance(self.length, Extent):
+            return False
         return SELECTED * self.first <= self.length
 
     @property
@@ -91,7 +98,7 @@ def make_along(
     function: str, options: Sequence[Any], shape: Sequence[int], dtype: DType, threads: int
 ) -> Along | None:
     """The kernel of a native function of an array, or None where there is none."""
-    if not shape or not all(isinstance(n, int) and n > 0 for n in shape) or not _has(dtype):
+    if not shape or not all(proven(n, 1) for n in shape) or not _has(dtype):
         return None
     axis, first, descending = len(shape) - 1, 0, False
     if function in TOTALS | EXTREMES | POSITIONS:
@@ -107,13 +114,14 @@ def make_along(
     before, length, behind = prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
     result = dtype if function in TOTALS | EXTREMES else dtypes.int64
     elements = before * behind * (first if function in ORDERS else length)
-    if length >= 1 << 31 or elements == 0:
+    if length >= LONGEST or not proven(elements, 1):
         return None
     uses = (
         BufferUse(dtype, before * length * behind, "in"),
         BufferUse(result, elements, "out"),
     )
-    workers = max(1, min(before * behind, threads))
+    rows = before * behind
+    workers = threads if isinstance(rows, Extent) else max(1, min(rows, threads))
     made = Along(
         "", (), (), uses, Schedule(parallel=workers > 1), function=function, dtype=dtype,
         before=before, length=length, behind=behind, first=first, descending=descending,

@@ -111,7 +111,7 @@ def _facts(
         if isinstance(kernel, Window):
             return _window(kernel, values, origin)
         if isinstance(kernel, Along):
-            return _along(kernel, origin)
+            return _along(kernel, values, origin)
         kind = "copy" if is_copy(kernel) else "generated"
         traffic = Traffic(kernel, values)
         return Facts(
@@ -132,10 +132,11 @@ def _window(window: Window, values: Values, origin: tuple[int, ...]) -> Facts:
     return Facts(window.name, "generated", nbytes, nbytes, flops, origin)
 
 
-def _along(kernel: Along, origin: tuple[int, ...]) -> Facts:
+def _along(kernel: Along, values: Values, origin: tuple[int, ...]) -> Facts:
     passed = [use for use in kernel.buffers if use.role != "partials"]
-    nbytes = sum(use.elements * use.dtype.itemsize for use in passed)
-    flops = kernel.rows * kernel.length if kernel.function in TOTALS else 0
+    nbytes = sum(value_at(use.elements, values) * use.dtype.itemsize for use in passed)
+    elements = value_at(kernel.rows * kernel.length, values)
+    flops = elements if kernel.function in TOTALS else 0
     return Facts(kernel.name, "generated", nbytes, nbytes, flops, origin)
 
 

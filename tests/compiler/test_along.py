@@ -120,3 +120,46 @@ def test_nan_of_a_16_bit_float_comes_last(backend):
         x = mg.tensor([2.0, float("nan"), -1.0, float("nan"), 0.5] * 8).bfloat16()
         assert mg.argsort(x)[-16:].tolist() == [n for n in range(40) if n % 5 in (1, 3)]
         assert mg.topk(x, 3).values.isnan().all().item()
+
+
+# --- sizes that vary ------------------------------------------------------------------------------
+
+SHAPES = [(4, 70), (9, 101), (13, 33), (30, 260), (5, 4), (3, 1000)]
+OPEN = {
+    **FUNCTIONS,
+    "many": lambda x: mg.topk(x, 1 + x.shape[1] // 2, largest=False).indices,
+    "wide": lambda x: mg.sort(x.double(), 1).indices,
+    "integers": lambda x: mg.cumsum((x * 10).long(), 0),
+    "bytes": lambda x: mg.sort((x * 10).to(mg.int8), 1, descending=True).values,
+    "extremes": lambda x: mg.cummax(x, 1).values,
+    "ties": lambda x: mg.argsort(x.round(), 1, stable=True),
+}
+
+
+def agrees(run, shape, seed):
+    """Run on the CPU and by the reference; the compilations that the CPU needed."""
+    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    mg.stats.reset()
+    found = run(mg.tensor(x) * 2).numpy()
+    compilations = mg.stats().compilations
+    with mg.config.override(backend="reference"):
+        np.testing.assert_allclose(found, run(mg.tensor(x) * 2).numpy(), rtol=1e-4, atol=1e-5)
+    return compilations
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_one_program_for_many_sizes(name):
+    """The first sizes are constants; from the second on there is one program for all."""
+    made = [agrees(OPEN[name], shape, n) for n, shape in enumerate(SHAPES)]
+    assert made == [1, 1, 0, 0, 0, 0]
+
+
+def test_derivatives_for_many_sizes():
+    def run(x):
+        x = x.detach().requires_grad_()
+        ordered = mg.cumsum(mg.sort(x, 1).values, 0) * mg.cummax(x / 4, 1).values
+        (ordered.sum() + mg.topk(x, 2).values.prod(1).sum()).backward()
+        return x.grad
+
+    made = [agrees(run, shape, n) for n, shape in enumerate(SHAPES)]
+    assert made == [1, 1, 0, 0, 0, 0]

@@ -72,9 +72,12 @@ class Module:
                 self.sizes[kernel.name] = tuple(writer.sizes.entries)
             return
         if isinstance(kernel, Along):
-            functions, declared = along.write_along(kernel)
+            sizes = Sizes(_arguments(kernel) + self.machine.bounds)
+            functions, declared = along.write_along(kernel, sizes)
             self.functions += functions
             self.declarations |= declared
+            if sizes.entries:
+                self.sizes[kernel.name] = tuple(sizes.entries)
             return
         sizes = Sizes(_arguments(kernel) + self.machine.bounds)
         calls = [*self._prologue(kernel), *self._launch(kernel, sizes)]

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from ...ir.dtypes import Kind
 from ..along import Along
-from .text import Text
+from .sizes import Sizes
+from .text import Number, Text
 
 DIGIT = 8
 BUCKETS = 1 << DIGIT
@@ -35,6 +36,7 @@ def declarations(kernel: Along) -> set[str]:
     vector = f"<{BLOCK} x {word}>"
     return {
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        "declare i64 @llvm.smin.i64(i64, i64)",
         f"declare i64 @llvm.vector.reduce.add.v{LANES}i64(<{LANES} x i64>)",
         f"declare {word} @llvm.vector.reduce.umin.v{BLOCK}{word}({vector})",
         f"declare {word} @llvm.vector.reduce.umax.v{BLOCK}{word}({vector})",
@@ -42,13 +44,20 @@ def declarations(kernel: Along) -> set[str]:
     }
 
 
-def write_order(kernel: Along) -> list[str]:
-    """The functions of a kernel: for one row, `void name.row(ptr x, ptr out, ptr scratch)`."""
+def write_order(kernel: Along, sizes: Sizes) -> list[str]:
+    """The functions of a kernel: for one row, `void name.row(ptr args, ptr x, ptr out, ptr
+    scratch)`."""
+    text = Text(sizes)
+    functions = [_key(kernel)]
     if kernel.method == "count":
-        return [_key(kernel), _counted(kernel)]
-    if kernel.method == "insert":
-        return [_key(kernel), _put(kernel), _inserted(kernel)]
-    return [_key(kernel), _by_digits(kernel)]
+        _counted(kernel, text)
+    elif kernel.method == "insert":
+        functions.append(_put(kernel))
+        _inserted(kernel, text)
+    else:
+        _by_digits(kernel, text)
+    row = text.function(f"{kernel.name}.row", "ptr %args, ptr %x, ptr %out, ptr %scratch")
+    return [*functions, row]
 
 
 def _bits_of_key(kernel: Along, text: Text, word: str, key: str) -> str:
@@ -94,17 +103,13 @@ def _key(kernel: Along) -> str:
     return "\n".join([head, *text.lines, f"  ret i64 {key}", "}"])
 
 
-def _row(kernel: Along, text: Text) -> str:
-    return text.function(f"{kernel.name}.row", "ptr %x, ptr %out, ptr %scratch")
+def _word(text: Text, base: str, number: Number, word: str = "i64") -> str:
+    return text.elements(base, word, number)
 
 
-def _word(text: Text, base: str, number: str | int, word: str = "i64") -> str:
-    return text.emit(f"getelementptr {word}, ptr {base}, i64 {number}")
-
-
-def _counted(kernel: Along) -> str:
+def _counted(kernel: Along, text: Text) -> None:
     """Each element's rank is the number of smaller ones: all are compared with all."""
-    text, length = Text(), kernel.length
+    length = kernel.length
     padded = -(-length // LANES) * LANES
     text.entry.append(f"  %keys = alloca [{padded} x i64], align 64")
     for n in range(length, padded):  # no key is smaller than another because of these
@@ -115,11 +120,10 @@ def _counted(kernel: Along) -> str:
     if not kernel.wide:  # no two records are equal
         with text.loop("0", length, 1) as i:
             _rank(kernel, text, i, padded, None)
-        return _row(kernel, text)
+        return
     for own in range(0, length, LANES):
         with text.loop(str(own), min(own + LANES, length), 1) as i:
             _rank(kernel, text, i, padded, own)
-    return _row(kernel, text)
 
 
 def _rank(kernel: Along, text: Text, i: str, padded: int, own: int | None) -> None:
@@ -146,7 +150,7 @@ def _rank(kernel: Along, text: Text, i: str, padded: int, own: int | None) -> No
     if kernel.first == kernel.length:
         text.do(f"store i64 {i}, ptr {_word(text, '%out', total)}")
         return
-    wanted = text.emit(f"icmp slt i64 {total}, {kernel.first}")
+    wanted = text.emit(f"icmp slt i64 {total}, {text.number(kernel.first)}")
     label = "" if own is None else str(own)
     text.lines += [f"  br i1 {wanted}, label %keep{label}, label %next{label}", f"keep{label}:"]
     text.do(f"store i64 {i}, ptr {_word(text, '%out', total)}")
@@ -199,30 +203,30 @@ def _put(kernel: Along) -> str:
     return text.function(f"{kernel.name}.put", "ptr %x, ptr %keys, ptr %places, i64 %i")
 
 
-def _inserted(kernel: Along) -> str:
+def _inserted(kernel: Along, text: Text) -> None:
     """The first few, each put into its place among those so far.
 
     Most elements come too late: a vector of them is compared with the last one at once.
     """
-    text, most, length = Text(), kernel.first, kernel.length
+    most, length = kernel.first, kernel.length
     for array in ("%keys", "%places"):
         text.entry.append(f"  {array} = alloca [{most} x i64], align 64")
-    start = min(length, -(-most // BLOCK) * BLOCK)
-    end = start + (length - start) // BLOCK * BLOCK
+    start = text.least(str(-(-most // BLOCK) * BLOCK), length)
+    blocks = text.div(text.sub(length, start), BLOCK)
+    end = text.add(start, text.mul(blocks, BLOCK))
     call = f"call void @{kernel.name}.put(ptr %x, ptr %keys, ptr %places, i64"
     with text.loop("0", start, 1) as i:
         text.do(f"{call} {i})")
-    with text.loop(str(start), end, BLOCK) as block:
+    with text.loop(start, end, BLOCK) as block:
         _block_test(kernel, text, block)
         with text.loop("0", BLOCK, 1) as n:
             text.do(f"{call} {text.add(block, n)})")
         text.lines += ["  br label %none", "none:"]
-    with text.loop(str(end), length, 1) as i:
+    with text.loop(end, length, 1) as i:
         text.do(f"{call} {i})")
     with text.loop("0", most, 1) as i:
         array = "%places" if kernel.wide else "%keys"
         _store_place(kernel, text, text.emit(f"load i64, ptr {_word(text, array, i)}"), i)
-    return _row(kernel, text)
 
 
 def _block_keys(kernel: Along, text: Text, block: str) -> str:
@@ -261,9 +265,9 @@ def _store_place(kernel: Along, text: Text, record: str, i: str) -> None:
     text.do(f"store i64 {record}, ptr {_word(text, '%out', i)}")
 
 
-def _by_digits(kernel: Along) -> str:
+def _by_digits(kernel: Along, text: Text) -> None:
     """All records, or those that may be among the first, sorted by each digit in turn."""
-    text, length, step = Text(), kernel.length, kernel.words
+    length, step = kernel.length, kernel.words
     text.entry += [
         f"  %counts = alloca [{BUCKETS} x i32], align 64", "  %from = alloca ptr",
         "  %to = alloca ptr", "  %sum = alloca i32", "  %kept = alloca i64",
@@ -288,7 +292,6 @@ def _by_digits(kernel: Along) -> str:
     with text.loop("0", kernel.first, 1) as i:
         at = _word(text, records, text.add(text.mul(i, step), step - 1))
         _store_place(kernel, text, text.emit(f"load i64, ptr {at}"), i)
-    return _row(kernel, text)
 
 
 def _keep(kernel: Along, text: Text, pivot: str, i: str) -> None:

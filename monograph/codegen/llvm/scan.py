@@ -8,9 +8,11 @@ Where rows lie side by side, a lane is a row. float32 is added up in float64, as
 from __future__ import annotations
 
 from ...ir.dtypes import DType, Kind
+from ...ir.extent import Extent
 from ..along import EXTREMES, TOTALS, Along
 from .order import INFINITIES, splat
-from .text import Text
+from .sizes import Sizes
+from .text import Number, Text
 
 TYPES = {"float32": "float", "float64": "double"}
 VECTORS = 4  # that step along together where lanes are rows
@@ -18,19 +20,35 @@ LANES = 8  # rows of running extremes
 FULL_BITS = 512
 
 
-def write_scan(kernel: Along) -> list[str]:
+def write_scan(kernel: Along, sizes: Sizes) -> list[str]:
     """`void name.body(ptr args, i64 begin, i64 end)` over the units of `units_of`."""
+    text = Text(sizes)
     if kernel.function not in TOTALS:
-        return [_row_extremes(kernel) if kernel.behind == 1 else _lane_extremes(kernel)]
-    return [_row_totals(kernel) if kernel.behind == 1 else _lane_totals(kernel)]
+        write = _row_extremes if kernel.behind == 1 else _lane_extremes
+    else:
+        write = _row_totals if kernel.behind == 1 else _lane_totals
+    write(kernel, text)
+    return [text.function(f"{kernel.name}.body", "ptr %args, i64 %begin, i64 %end")]
 
 
 def units_of(kernel: Along) -> tuple[int, int]:
     """How many units of work there are, and the least that a thread should take."""
     if kernel.behind == 1:
-        return kernel.before, max(1, 8192 // kernel.length)
+        return kernel.before, _grain(kernel.length)
     width = LANES if kernel.function not in TOTALS else VECTORS * _Total(kernel).lanes
-    return kernel.before * -(-kernel.behind // width), max(1, 8192 // (kernel.length * width))
+    return kernel.before * _chunks(kernel, width), _grain(kernel.length * width)
+
+
+def _grain(elements: int) -> int:
+    """How many units, of so many elements each, are worth a thread."""
+    if isinstance(elements, Extent):
+        return 8192 // elements + 1
+    return max(1, 8192 // elements)
+
+
+def _chunks(kernel: Along, width: int) -> int:
+    """How many pieces of that width rows side by side make."""
+    return (kernel.behind + width - 1) // width
 
 
 def _type(dtype: DType) -> str:
@@ -107,10 +125,6 @@ def declarations(kernel: Along) -> set[str]:
     }
 
 
-def _body(kernel: Along, text: Text) -> str:
-    return text.function(f"{kernel.name}.body", "ptr %args, i64 %begin, i64 %end")
-
-
 def _lane_mask(text: Text, lanes: int, remaining: str, first: int = 0) -> str:
     """Lanes `first`, first + 1, … that are fewer than `remaining`."""
     all_lanes = _everywhere(text, f"<{lanes} x i64>", remaining)
@@ -118,14 +132,14 @@ def _lane_mask(text: Text, lanes: int, remaining: str, first: int = 0) -> str:
     return text.emit(f"icmp slt <{lanes} x i64> {numbers}, {all_lanes}")
 
 
-def _row_totals(kernel: Along) -> str:
+def _row_totals(kernel: Along, text: Text) -> None:
     """Rows in one piece: each vector is summed by doubling, its last lane goes on."""
-    text, total, length = Text(), _Total(kernel), kernel.length
+    total, length = _Total(kernel), kernel.length
     source, target = text.argument(0), text.argument(1)
     text.entry.append(f"  %carry = alloca {total.vector}, align 64")
     whole = length - length % total.lanes
 
-    def vector(row: str, column: str | int, mask: str | None) -> None:
+    def vector(row: str, column: Number, mask: str | None) -> None:
         place = text.add(row, column)
         here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
         there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
@@ -149,9 +163,14 @@ def _row_totals(kernel: Along) -> str:
         text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry")
         with text.loop("0", whole, total.lanes) as column:
             vector(row, column, None)
-        if whole < length:
-            vector(row, whole, _lane_mask(text, total.lanes, str(length - whole)))
-    return _body(kernel, text)
+        if _left_over(length, total.lanes):
+            rest = text.number(length - whole)
+            vector(row, whole, _lane_mask(text, total.lanes, rest))
+
+
+def _left_over(count: int, width: int) -> bool:
+    """Whether the last vector may have lanes that are not used."""
+    return isinstance(count, Extent) or count % width != 0
 
 
 def _shifted(text: Text, total: _Total, value: str, reach: int) -> str:
@@ -164,12 +183,12 @@ def _shifted(text: Text, total: _Total, value: str, reach: int) -> str:
     )
 
 
-def _lane_totals(kernel: Along) -> str:
+def _lane_totals(kernel: Along, text: Text) -> None:
     """Rows side by side: a lane is a row, and several vectors step along together."""
-    text, total, behind = Text(), _Total(kernel), kernel.behind
+    total, behind = _Total(kernel), kernel.behind
     source, target = text.argument(0), text.argument(1)
     width = VECTORS * total.lanes
-    chunks = -(-behind // width)
+    chunks = _chunks(kernel, width)
     for n in range(VECTORS):
         text.entry.append(f"  %carry{n} = alloca {total.vector}, align 64")
     with text.loop("%begin", "%end", 1) as unit:
@@ -177,7 +196,7 @@ def _lane_totals(kernel: Along) -> str:
         column = text.mul(chunk, width)
         remaining = text.sub(behind, column)
         masks: list[str | None] = [None] * VECTORS
-        if behind % width:
+        if _left_over(behind, width):
             masks = [
                 _lane_mask(text, total.lanes, remaining, n * total.lanes) for n in range(VECTORS)
             ]
@@ -194,7 +213,6 @@ def _lane_totals(kernel: Along) -> str:
                 value = total.combine(text, carry, total.load(text, here, mask))
                 total.store(text, value, there, mask)
                 text.do(f"store {total.vector} {value}, ptr %carry{n}")
-    return _body(kernel, text)
 
 
 # --- extremes -----------------------------------------------------------------------------------
@@ -215,14 +233,14 @@ def _extreme_declarations(kernel: Along) -> set[str]:
     }
 
 
-def _lane_extremes(kernel: Along) -> str:
+def _lane_extremes(kernel: Along, text: Text) -> None:
     """The largest or smallest so far, or where it stands, the latest of equal ones."""
-    text, behind, element = Text(), kernel.behind, _type(kernel.dtype)
+    behind, element = kernel.behind, _type(kernel.dtype)
     vector, places, truth = f"<{LANES} x {element}>", f"<{LANES} x i64>", f"<{LANES} x i1>"
     source, target = text.argument(0), text.argument(1)
     text.entry.append(f"  %best = alloca {vector}, align 64")
     text.entry.append(f"  %where = alloca {places}, align 64")
-    chunks = -(-behind // LANES)
+    chunks = _chunks(kernel, LANES)
 
     def load(place: str, mask: str) -> str:
         at = text.emit(f"getelementptr {element}, ptr {source}, i64 {place}")
@@ -258,15 +276,14 @@ def _lane_extremes(kernel: Along) -> str:
             text.do(f"store {vector} {best}, ptr %best")
             text.do(f"store {places} {where}, ptr %where")
             store(place, mask)
-    return _body(kernel, text)
 
 
-def _row_extremes(kernel: Along) -> str:
+def _row_extremes(kernel: Along, text: Text) -> None:
     """Rows one by one: of most blocks no element is better, and what is stored is repeated.
 
     Floats are compared as whole numbers in their order, of which less time passes until the next.
     """
-    text, length, word = Text(), kernel.length, f"i{8 * kernel.dtype.itemsize}"
+    length, word = kernel.length, f"i{8 * kernel.dtype.itemsize}"
     vector, values = f"<{LANES} x {word}>", kernel.function in EXTREMES
     stored, kept = (word, "%value") if values else ("i64", "%where")
     source, target = text.argument(0), text.argument(1)
@@ -313,9 +330,8 @@ def _row_extremes(kernel: Along) -> str:
             held = f"<{LANES} x {stored}>"
             text.do(f"store {held} {_everywhere(text, held, same)}, ptr {there}, align 1")
             text.lines += ["  br label %next", "next:"]
-        with text.loop(str(whole), length, 1) as column:
+        with text.loop(text.number(whole), length, 1) as column:
             step(row, column)
-    return _body(kernel, text)
 
 
 def _better(kernel: Along) -> str:
