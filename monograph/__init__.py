@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import autograd, fft, func, linalg, masked, nn, optim, random, signal, special
+from . import autograd, fft, func, linalg, masked, nn, optim, random, signal, sparse, special
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -62,6 +62,7 @@ from .placement import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from .profiler import profile

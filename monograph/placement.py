@@ -93,14 +93,14 @@ class Named:
 
 
 class layout(Named):  # noqa: N801
-    """How elements are kept. There is `mg.strided` only."""
+    """How elements are kept: `mg.strided`, or `mg.sparse_coo` of sparse tensors."""
 
 
 class memory_format(Named):  # noqa: N801
     """In which order the axes lie in memory."""
 
 
-strided = layout("strided")
+strided, sparse_coo = layout("strided"), layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

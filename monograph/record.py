@@ -85,7 +85,12 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     recorder = current.recorder
     if recorder.autocast is not None and operator.precision is not None:
         inputs = _autocast(operator, inputs, recorder.autocast)
-    outputs = _call_values(recorder, operator, inputs, attributes)
+    try:
+        outputs = _call_values(recorder, operator, inputs, attributes)
+    except errors.SparseOperand:
+        outputs = None
+    if outputs is None:
+        return _sparse(operator, inputs, attributes)
     if outputs.__class__ is not list:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
     if len(outputs) == 1:
@@ -112,7 +117,12 @@ def _flush_if_due(recorder: Recorder) -> None:
 def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """`call` for an operator whose result shares the storage of its first input."""
     base = inputs[0]
-    piece = _part(base, operator, attributes)
+    try:
+        piece = _part(base, operator, attributes)
+    except errors.SparseOperand:
+        base = None
+    if base is None:
+        return _sparse(operator, inputs, attributes)
     if piece is not None:
         return piece
     recorder = current.recorder
@@ -120,6 +130,15 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     if outputs.__class__ is list:
         return _wrap_view(outputs[0], base, operator, attributes, recorder.grad)
     return outputs[0]  # a node
+
+
+_sparse: Callable[..., Any] = lambda operator, inputs, attributes: None  # noqa: E731
+
+
+def register_sparse(apply: Callable[..., Any]) -> None:
+    """What operators do with operands that have no storage: see `ops/sparse_rules.py`."""
+    global _sparse
+    _sparse = apply
 
 
 _autocast: Callable[..., Any] = lambda operator, inputs, lower: inputs  # noqa: E731

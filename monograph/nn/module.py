@@ -484,7 +484,7 @@ class Module(Stateful):
                 continue
             if isinstance(tensor, Uninitialized):
                 tensor.convert(dtype)
-            elif tensor.is_meta:
+            elif tensor.is_meta or tensor.is_sparse:
                 tensor.data = tensor.detach().to(dtype)
             else:
                 fill_from_array(tensor, tensor._array(), dtype)

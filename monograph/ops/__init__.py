@@ -64,6 +64,8 @@ from . import (
     signal_windows,
     softmax,
     sort,
+    sparse,
+    sparse_rules,
     special,
     stft,
     trigonometry,

@@ -145,7 +145,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "profiler": _parts("profiler"),
     "hub": _parts("hub"),
     "onnx": _parts("shells#ONNX"),
-    "sparse": _parts("shells#SPARSE"),
+    "sparse": (f"{OPERATORS}sparse", *_parts("shells#SPARSE")),
     "overrides": _parts("spellings#OVERRIDES"),
     "version": _parts("version"),
     "torch_version": _parts("version"),

@@ -21,6 +21,10 @@ Tensors are on the CPU, or on `meta`, where they have shapes and no contents.
 `torch.save` and `torch.load` read and write PyTorch's files; loading runs no code from a file
 unless `weights_only=False` says so. Random numbers have PyTorch's distributions, not its sequences.
 
+Sparse tensors are of coordinates (COO). They hold indices and values, which are dense tensors, and
+take part in products with dense and sparse matrices, in sums, in `torch.sparse.softmax` and in some
+elementwise operators, with derivatives; others raise an error that names those that are there.
+
 `torch.compile`, `torch.jit.script` and `torch.jit.trace` give the function back: it is compiled as
 it is. `torch.autocast("cpu")` casts by PyTorch's lists, except that recurrent layers give float32.
 A name that is not there raises an AttributeError that names the nearest one.
@@ -87,13 +91,12 @@ compared from the same weights, in float64: outputs, gradients and buffers diffe
 | repository | what was run |
 |---|---|
 | pytorch/examples, pictures | mnist, mnist_rnn, mnist_forward_forward, vae, vision_transformer |
-| pytorch/examples, others | siamese_network, dcgan, word_language_model, actor_critic |
+| pytorch/examples, others | siamese_network, dcgan, word_language_model, actor_critic, gcn, gat |
 | eriklindernoren/PyTorch-GAN | gan, cgan, wgan, wgan_gp, wgan_div, softmax_gan, bgan, aae |
 | PyTorch-GAN, further | sgan, began, dcgan, lsgan, relativistic_gan, dragan, ebgan, acgan |
 | kuangliu/pytorch-cifar | PNASNet, DLA, EfficientNet, ShuffleNet, GoogLeNet, SENet, smaller |
 
-Not yet: gcn and gat of pytorch/examples, which need sparse tensors. Episodes of ever new lengths
-(actor_critic, reinforce) are slower than under PyTorch.
+Episodes of ever new lengths (actor_critic, reinforce) are slower than under PyTorch.
 """
 
 

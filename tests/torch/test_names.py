@@ -16,10 +16,8 @@ ROWS = list(csv.DictReader(Path(__file__).with_name("torch_names.csv").open(enco
 SPELLED = {"F": "nn.functional", "init": "nn.init"}
 # Not in PyTorch either: the count mistook something else for a name of its.
 NO_NAMES = {"torch.utils.data.read"}
-# What may be refused: ONNX export, sparse tensors, several processes.
-REFUSED = {
-    "torch.onnx.export", "torch.onnx._export", "torch.sparse_coo_tensor", "Tensor.to_sparse",
-}  # fmt: skip
+# What may be refused: ONNX export, several processes.
+REFUSED = {"torch.onnx.export", "torch.onnx._export"}
 
 
 def path_of(name):

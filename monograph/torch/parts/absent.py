@@ -93,7 +93,7 @@ def _decorator(function: Any) -> Any:
 
 
 _ONNX = "ONNX files are not written yet; torch.save and safetensors files hold the weights"
-_SPARSE = "there are no sparse tensors; use a dense one, or index_add and scatter_add on edges"
+_SPARSE = "sparse tensors are of coordinates (COO) only, and have few operators; see torch.sparse"
 _PROCESSES = "training runs in one process, and there is no communication between processes"
 _QUANTISED = "there are no quantised tensors"
 _NETWORK = "nothing is downloaded; load the file from a folder of yours"
@@ -105,14 +105,11 @@ REFUSED = {
          "onnx.register_custom_op_symbolic", "onnx.is_in_onnx_export_context"], _ONNX
     ),
     **dict.fromkeys(
-        ["sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
+        ["sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
          "sparse_bsc_tensor", "sparse_compressed_tensor", "hspmm", "sspaddmm", "smm", "dsmm",
-         "sparse.mm", "sparse.addmm", "sparse.sum", "sparse.softmax", "sparse.log_softmax",
-         "sparse.FloatTensor", "sparse.LongTensor", "sparse.DoubleTensor", "optim.SparseAdam",
-         "Tensor.to_sparse", "Tensor.to_sparse_coo", "Tensor.to_sparse_csr",
+         "optim.SparseAdam", "Tensor.to_sparse_csr",
          "Tensor.to_sparse_csc", "Tensor.to_sparse_bsr", "Tensor.to_sparse_bsc",
-         "Tensor.coalesce", "Tensor.indices", "Tensor.values", "Tensor.sparse_dim",
-         "Tensor.dense_dim", "Tensor.sparse_mask", "Tensor.crow_indices",
+         "Tensor.crow_indices",
          "Tensor.col_indices"], _SPARSE
     ),
     **dict.fromkeys(

@@ -30,6 +30,7 @@ from ... import (
     preserve_format,
     set_grad_enabled,
     set_printoptions,
+    sparse_coo,
     strided,
     tensor,
     vmap,
@@ -79,7 +80,8 @@ __all__ = [
     "is_vulkan_available", "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis",
     "no_grad", "pi", "preserve_format", "set_anomaly_enabled", "set_default_device",
     "set_default_tensor_type",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "spmm", "strided", "sym_float",
+    "set_grad_enabled", "set_num_threads", "set_printoptions", "sparse_coo", "spmm",
+    "strided", "sym_float",
     "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "typename", "vmap",
     "_assert", *FLOAT8, *[name for name, found in _NAMES.items() if found is not None],
 ]  # fmt: skip
@@ -148,7 +150,7 @@ def get_num_interop_threads() -> int:
 
 
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
-    """The product of two dense matrices, as PyTorch gives for them too."""
+    """The product of two matrices, of which the first may be sparse."""
     return input.mm(mat2)
 
 

@@ -9,8 +9,10 @@ import contextlib
 import types
 from typing import Any
 
+from ...ir import dtypes
 from ...nn import Module
 from ...ops.define import members
+from ...ops.sparse_rules import of_dtype
 from ...tensor import Tensor
 from .profiler import record_function
 
@@ -65,5 +67,9 @@ NATIVE = {
 }  # fmt: skip
 TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
-SPARSE = {"is_available": _reply(False)}
+_OLD = {"Float": dtypes.float32, "Double": dtypes.float64, "Long": dtypes.int64}
+SPARSE = {
+    "is_available": _reply(False),
+    **{f"{name}Tensor": of_dtype(dtype) for name, dtype in _OLD.items()},
+}
 DLPACK = {"to_dlpack": lambda x: x.__dlpack__()}
