@@ -10,7 +10,7 @@ from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..ir.node import coordinates
 from ..tensor import Tensor
-from .define import Scalar, function, operator
+from .define import ANYWHERE, Scalar, function, operator
 from .inplace import over
 from .math import floating
 from .random import default_generator, unit
@@ -355,7 +355,7 @@ def shrink(x: Tensor, lambd: Scalar) -> Any:
     return build.select(x > lambd, x - lambd, inner)
 
 
-@operator(to=("", "nn.functional"), method=False, inplace=True, flag=True)
+@operator(to=("", "nn.functional"), method=False, inplace=ANYWHERE, flag=True)
 def threshold(x: Tensor, threshold: Scalar, value: Scalar) -> Any:
     """x, or `value` where x is not above the threshold.
 

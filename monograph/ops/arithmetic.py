@@ -89,13 +89,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     >>> x.expand(3, 2).fill_(7).shape, x.tolist()
     (Size([3, 2]), [7.0, 7.0])
     """
-    target = input
-    if input._view is not None and not isinstance(value, Tensor) and input._geometry().overlaps:
-        for axis, stride in enumerate(input.stride()):
-            if stride == 0 and input.shape[axis]:
-                target = target.narrow(axis, 0, 1)
-    over(target, fill(target, value), "fill")
-    return input
+    return over(input, fill(input, value), "fill", not isinstance(value, Tensor))
 
 
 @function

@@ -8,8 +8,8 @@ for. `@f.derivative` may add a better derivative beside the definition.
 `@function` declares what needs no definition of its own: a Python function of tensors, made of
 operators. Both say where users find it: `to` names the namespaces ("" is `mg`, "nn.functional",
 "linalg", …), `method` the method of Tensor, `aliases` further names, `inplace` whether there is a
-variant `x.name_()`, `flag` whether it takes an argument `inplace`. Nothing else lists the
-operators: namespaces are filled from `members`.
+variant `x.name_()` (`ANYWHERE`: also where elements of x share places), `flag` whether it takes an
+argument `inplace`. Nothing else lists the operators: namespaces are filled from `members`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _ROLES = {
 }  # fmt: skip
 _OTHER_NAME = {"dim": "axis", "keepdim": "keepdims"}  # NumPy's spelling, which PyTorch takes too
 ABSENT = object()
+ANYWHERE = "anywhere"
 
 _operators: list[Operator] = []
 _namespaces: dict[str, dict[str, Callable[..., Any]]] = {}
@@ -128,7 +129,7 @@ def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart
 
 def _publish(
     made: Callable[..., Any], title: str, to: Any, method: bool | str, aliases: tuple[str, ...],
-    inplace: bool,
+    inplace: bool | str,
 ) -> None:  # fmt: skip
     """Put a function where users look for it."""
     spaces = () if to is None else (to,) if isinstance(to, str) else tuple(to)
@@ -140,7 +141,7 @@ def _publish(
         if method:
             setattr(Tensor, name, made)
         if inplace:
-            written = in_place(made, name)
+            written = in_place(made, name, inplace == ANYWHERE)
             for space in spaces:
                 _namespaces[space][f"{name}_"] = written
             if method:
@@ -154,7 +155,7 @@ def operator(
     to: str | tuple[str, ...] | None = "",
     method: bool | str = True,
     aliases: tuple[str, ...] = (),
-    inplace: bool = False,
+    inplace: bool | str = False,
     flag: bool = False,
     view: bool = False,
     smooth: bool = True,
@@ -219,7 +220,7 @@ def function(
     to: str | tuple[str, ...] | None = "",
     method: bool | str = False,
     aliases: tuple[str, ...] = (),
-    inplace: bool = False,
+    inplace: bool | str = False,
 ) -> Any:
     """Publish a Python function that is made of operators."""
     if made is None:

@@ -13,7 +13,7 @@ from ..ir.index import Condition
 from ..ir.node import axis
 from ..tensor import Tensor, adopt
 from . import math, shape
-from .define import Scalar, function, operator
+from .define import ANYWHERE, Scalar, function, operator
 from .inplace import over, with_out
 from .shape import axis_of, diagonal, write_view
 from .views import integer, sizes_of
@@ -26,7 +26,7 @@ def _check_matrix(x: Any) -> None:
         raise ValueError(f"expected at least two axes, got {list(x.shape)}")
 
 
-@operator(inplace=True)
+@operator(inplace=ANYWHERE)
 def tril(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros above the diagonal.
 
@@ -39,7 +39,7 @@ def tril(x: Tensor, diagonal: int = 0) -> Any:
     return build.select(columns - rows <= diagonal, x, build.const(0, x.dtype))
 
 
-@operator(inplace=True)
+@operator(inplace=ANYWHERE)
 def triu(x: Tensor, diagonal: int = 0) -> Any:
     """x with zeros below the diagonal.
 
@@ -259,7 +259,7 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise errors.OperandError(
             f"fill_diagonal_: all dimensions of input must be of equal length, got {list(x.shape)}"
         )
-    return over(x, with_diagonal(x, fill_value, bool(wrap)), "fill_diagonal")
+    return over(x, with_diagonal(x, fill_value, bool(wrap)), "fill_diagonal", True)
 
 
 Tensor.fill_diagonal_ = fill_diagonal_  # type: ignore[attr-defined]

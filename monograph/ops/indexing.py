@@ -15,10 +15,11 @@ import numpy as np
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..tensor import Tensor, adopt, tensor
-from . import elements, math, shape
+from . import elements, math, overlapping, shape
 from .define import Tensors, function
 from .define import operator as declare
 from .index import index_at
+from .inplace import over
 from .places import crossed, integers
 from .views import expand
 
@@ -199,7 +200,7 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
         if tuple(key.shape) == tuple(x.shape[: key.ndim]):
             mask = key.reshape(*key.shape, *[1] * (x.ndim - key.ndim))
             value = new.reshape(()) if isinstance(new, Tensor) else new
-            x._write(math.masked_fill(x, mask, value), fresh=True)
+            over(x, math.masked_fill(x, mask, value), "masked_fill", True)
             return
     if key is False:
         return  # nothing is written, and so nothing is differentiated
@@ -212,7 +213,10 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
         values = tensor(new, dtype=x.dtype)
     if tensors:
         result = put_at(view, values, tensors, dims)
-        view._write(result, fresh=view._view is None)
+        if overlapping.overlaps(view):
+            overlapping.write(view, result)
+        else:
+            view._write(result, fresh=view._view is None)
     else:
         target = shape.basic_index(x, ()) if view is x else view
         if isinstance(new, Tensor) and elements.lies_at(new, target):
@@ -233,7 +237,7 @@ def _is_number(new: Any) -> bool:
     return isinstance(new, (bool, int, float, complex, np.generic))
 
 
-@function(method=True, inplace=True)
+@function(method=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """x with values at the places that a tuple of index tensors names.
 
@@ -250,6 +254,15 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if not tensors:
         return math.clone(expand(values, *input.shape))
     return put_at(view, values, tensors, dims, accumulate)
+
+
+@function(method=True)
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`index_put` in place; elements of x may share places."""
+    result = index_put(input, indices, values, accumulate)
+    if accumulate and overlapping.overlaps(input):
+        return overlapping.write(input, result, add=True)
+    return over(input, result, "index_put", True)
 
 
 Tensor.__getitem__ = getitem  # type: ignore[method-assign,assignment]

@@ -11,19 +11,24 @@ from .. import errors
 from ..tensor import Tensor
 
 
-def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+def in_place(
+    function: Callable[..., Tensor], name: str, anywhere: bool = False
+) -> Callable[..., Tensor]:
     """The method `x.name_(…)`: the function's result takes the place of x's contents."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return over(x, function(x, *args, **kwargs), name)
+        return over(x, function(x, *args, **kwargs), name, anywhere)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"`{name}` in place."
     return method
 
 
-def over(x: Tensor, new: Tensor, name: str) -> Tensor:
-    """x with the result of the operator `name` in the place of its contents."""
+def over(x: Tensor, new: Tensor, name: str, anywhere: bool = False) -> Tensor:
+    """x with the result of the operator `name` in the place of its contents.
+
+    With `anywhere`, elements of x may share places: see `overlapping.py`.
+    """
     if new._sizes != x._sizes:
         raise errors.OperandError(
             f"{name}_: the result {list(new.shape)} does not fit "
@@ -35,6 +40,10 @@ def over(x: Tensor, new: Tensor, name: str) -> Tensor:
             f"into a tensor of dtype {x.dtype.name}"
         )
     kept = new if new.dtype is x.dtype else new.to(x.dtype)
+    if anywhere and x._view is not None and x._geometry().overlaps:
+        from .overlapping import write
+
+        return write(x, kept)
     return x._write(kept, fresh=kept is not x)
 
 
@@ -61,9 +70,14 @@ def into(out: Any, result: Any, apart: Any = (), exact: bool = False) -> Any:
 
 def _require_own_places(out: Tensor, apart: Any) -> None:
     """No element of `out` may share its place with another one, or with these inputs."""
-    if out._geometry().overlaps or any(_share(out, x) for x in apart if isinstance(x, Tensor)):
+    if out._view is not None and out._geometry().overlaps:
         raise errors.OperandError(
-            "out: unsupported operation: some elements of the input tensor and the written-to "
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    if any(_share(out, x) for x in apart if isinstance(x, Tensor)):
+        raise errors.OperandError(
+            "unsupported operation: some elements of the input tensor and the written-to "
             "tensor refer to a single memory location. Please clone() the tensor before "
             "performing the operation."
         )

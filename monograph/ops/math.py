@@ -10,7 +10,7 @@ from ..ir.check import check
 from ..ir.dtypes import DType, Kind
 from ..ir.node import Slot
 from ..tensor import Tensor
-from .define import Scalar, function, operator
+from .define import ANYWHERE, Scalar, function, operator
 from .inplace import into
 
 f = build.functions
@@ -584,7 +584,7 @@ def where(condition: Tensor, x: Tensor | Scalar, other: Tensor | Scalar) -> Any:
     return build.select(condition, x, other)
 
 
-@operator(inplace=True)
+@operator(inplace=ANYWHERE)
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Scalar) -> Any:
     """x with value where mask holds.
 

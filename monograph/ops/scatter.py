@@ -10,7 +10,7 @@ from ..ir.index import within
 from ..ir.node import axis
 from ..tensor import Tensor
 from .creation import full
-from .define import Scalar, function, operator
+from .define import ANYWHERE, Scalar, function, operator
 from .index import check_beside
 from .inplace import into
 from .places import Region, along, crossed, integers, slices
@@ -317,7 +317,7 @@ def fill_slices(x: Tensor, dim: int, index: Tensor, value: Tensor | Scalar) -> A
     return slices(x, k, integers(index), negative=True).write(x, filled)
 
 
-@function(method=True, inplace=True)
+@function(method=True, inplace=ANYWHERE)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """x with its slices at index filled with a number.
 
