@@ -35,6 +35,7 @@ from ..ir.node import (
 from ..ir.scalar import TABLE
 from .absorb import base_of
 from .body import Demand, Place, inlined
+from .breadth import CROWD, broad, is_broad
 from .contract import ConvolutionCall, MatmulCall
 from .frame import Frame, input_order, ordered, pointwise_frame, reduction_frame
 from .host import HostCall, Supports, everything, host_call, kept_for_host, runs_on_host
@@ -82,6 +83,12 @@ class Unit:
             return list(self.loop.results)
         return [*self.rows, *self.columns, *self.splits, *self.totals, *self.roots]
 
+    @property
+    def count(self) -> int:
+        """How many arrays a kernel computes."""
+        parts = (self.rows, self.columns, self.splits, self.totals, self.roots)
+        return sum([len(part) for part in parts])
+
 
 @dataclass
 class Fusion:
@@ -116,6 +123,7 @@ class Fusion:
         self._keep_required()
         self.kept |= repeated(self.nodes, self.is_boundary)
         self._keep_shared()
+        self.kept |= broad(self.nodes, self.is_boundary)
         for node in self.nodes:
             if self.is_anchor(node):
                 self._assign(node)
@@ -137,8 +145,9 @@ class Fusion:
     def is_anchor(self, node: Node) -> bool:
         """Whether a unit produces this node, rather than each use computing it."""
         kinds = (Reduce, Contract, Scatter, Loop, LoopResult, Call)
-        by_kind = isinstance(node, kinds) and node.id not in self.host | self.absorbed
-        return by_kind or node.id in self.kept
+        if isinstance(node, kinds) and node.id not in self.host and node.id not in self.absorbed:
+            return True
+        return node.id in self.kept
 
     def is_boundary(self, node: Node) -> bool:
         """Whether a body finds this node in memory or in an accumulator."""
@@ -218,9 +227,15 @@ class Fusion:
     def _depths(self) -> dict[int, int]:
         if not hasattr(self, "_depth_of"):
             depth: dict[int, int] = {}
+            whole: dict[int, int] = {}  # the size of the largest array that a node is made of
             for node in self.nodes:
                 before = max((depth[s.id] for s in node.inputs), default=0)
                 alone = isinstance(node, (Contract, Scatter, Loop, Call)) or node.id in self.host
+                read = max((whole[s.id] for s in node.inputs), default=0)
+                # A product that loops compute reads its operands all over, as a library does.
+                if isinstance(node, Reduce) and read < self.sizes[node.inputs[0].id]:
+                    alone = True
+                whole[node.id] = read if isinstance(node, (Map, Reindex)) else self.sizes[node.id]
                 depth[node.id] = before + alone
             self._depth_of = depth
         return self._depth_of
@@ -294,7 +309,8 @@ class Fusion:
 
     def _candidates(self, node: Node) -> list[Unit]:
         """Units that touch the same arrays, the latest first."""
-        near = {number for n in self._shared(node) for number in self._touching.get(n, ())}
+        around = [self._touching.get(n, [])[-CROWD:] for n in self._shared(node)]
+        near = {number for numbers in around for number in numbers}
         found = [self.units[number] for number in sorted(near, reverse=True)]
         return [unit for unit in found if unit.frame is not None]
 
@@ -321,6 +337,8 @@ class Fusion:
     def _join(self, unit: Unit, node: Node, form: str, frame: Frame) -> bool:
         """Add the node to the unit if that is legal."""
         assert unit.frame is not None
+        if is_broad(unit.touches, self._shared(node)):
+            return False
         target = unit.frame
         if self._is_total(node, unit):
             form = "total"
@@ -448,8 +466,7 @@ class Fusion:
     def _references(self, node: Node, frame: Frame | None) -> list[tuple[Node, Place]]:
         demand = Demand(lambda n: n is not node and self.is_boundary(n))
         if frame is None:
-            found = self.touched(node)
-            return [(n, ((), ())) for n in self.nodes if n.id in found]
+            return [(self.by_id[n], ((), ())) for n in self.touched(node)]
         if isinstance(node, Reduce):
             demand.ask(node.inputs[0], (reduce_place(node, frame, self.layouts), frame.guard))
         else:
@@ -471,36 +488,44 @@ class Fusion:
 
     def _unite(self) -> None:
         """Join whole units that turned out to walk the same frame over the same arrays."""
-        refused: set[tuple[int, ...]] = set()  # pairs that cannot unite while they are as they are
-        while self._unite_two(refused):
-            pass
-
-    def _unite_two(self, refused: set[tuple[int, ...]]) -> bool:
-        """Unite the first two units that can; whether there were any."""
         near: dict[int, list[Unit]] = {}
         for unit in self.units:
             if unit.frame is not None:
                 for n in unit.touches:
                     if self.sizes[n] > 1:
                         near.setdefault(n, []).append(unit)
+        refused: set[tuple[int, ...]] = set()  # pairs that cannot unite while they are as they are
+        while self._unite_some(near, refused):
+            pass
+
+    def _unite_some(self, near: dict[int, list[Unit]], refused: set[tuple[int, ...]]) -> bool:
+        """Let each unit in turn go into an earlier one near it; whether any could."""
+        before = len(self.units)
         for later in self.sorted_units():
             if later.frame is None:
                 continue
-            close = {u.number: u for n in later.touches for u in near.get(n, ())}
+            around = [near.get(n, []) for n in later.touches]
+            close = {u.number: u for units in around if len(units) <= CROWD for u in units}
             for number in sorted(close):
                 unit = close[number]
-                pair = number, later.number, len(unit.anchors), len(later.anchors)
+                pair = number, later.number, unit.count, later.count
                 if pair in refused:
                     continue
                 if self._may_unite(unit, later) and self._try_unite(unit, later):
-                    return True
+                    for n in later.touches:
+                        if n in near:
+                            near[n] = [u for u in near[n] if u is not later and u is not unit]
+                            near[n].append(unit)
+                    break
                 refused.add(pair)
-        return False
+        return len(self.units) < before
 
     def _may_unite(self, unit: Unit, later: Unit) -> bool:
         if unit is later or unit.frame is None or later.frame is None:
             return False
         if self.above[unit.number] >> later.number & 1:
+            return False
+        if is_broad(unit.touches, later.touches):
             return False
         return unit.frame.runs == later.frame.runs and unit.frame.limit == later.frame.limit
 
