@@ -110,6 +110,7 @@ BACKENDS = {
     "null": "monograph.backends.null",
     "cuda": "monograph.backends.cuda.backend",
 }
+HOST = ("cpu", "reference")  # the backends whose memory Python may read and write itself
 
 
 @dataclass(init=False, repr=False, eq=False)

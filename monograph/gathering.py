@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import record
-from .config import config
+from .config import HOST, config
 from .recorder import current
 from .storage import Meta
 from .tensor import Tensor, adopt
@@ -26,7 +26,7 @@ MANY = 32  # pieces of any size: a program for so many inputs takes long to make
 def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
     """The pieces joined along dim, if that is done at the call; None if it is to be recorded."""
     recorder = current.recorder
-    if len(pieces) < PIECES or recorder.hold or recorder.attention or config.backend != "cpu":
+    if len(pieces) < PIECES or recorder.hold or recorder.attention or config.backend not in HOST:
         return None
     kind: Meta | None = None
     size = 0

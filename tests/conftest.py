@@ -3,11 +3,17 @@ that would be compiled when it comes again, a cache of its own.
 
 These are environment variables set before anything of the package is imported. Tests that run in
 subprocesses inherit them.
+
+With `MONOGRAPH_BACKEND=reference` the tests run on that backend, but for those about compiled
+programs: what is marked `compiled`, and the folders of the compiler and what is below it.
 """
 
 import os
 import shutil
 import tempfile
+from pathlib import Path
+
+import pytest
 
 IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
@@ -29,3 +35,16 @@ if "MONOGRAPH_CACHE_DIR" not in os.environ:
 def pytest_unconfigure():
     if OWN_CACHE is not None:
         shutil.rmtree(OWN_CACHE, ignore_errors=True)
+
+
+COMPILED = ("backends", "codegen", "compiler", "gpu", "runtime")  # folders
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("MONOGRAPH_BACKEND", "cpu") == "cpu":
+        return
+    skip = pytest.mark.skip(reason="about compiled programs")
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in COMPILED or item.get_closest_marker("compiled"):
+            item.add_marker(skip)

@@ -193,6 +193,7 @@ def test_a_loop_that_data_ends_is_the_unrolled_code(limit):
         assert_equal(leaf.grad, mg.grad(by_hand, 1)(*start))
 
 
+@pytest.mark.compiled
 def test_many_turns_are_few_flushes_and_few_programs():
     called = []
 

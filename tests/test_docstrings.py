@@ -14,11 +14,20 @@ WITH_EXAMPLES = sorted(
 )
 
 
+COMPILED = {"monograph.explain", "monograph.profiler"}  # whose examples count kernels
+
+
 def module_name(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=module_name)
+def parameters():
+    for path in WITH_EXAMPLES:
+        name = module_name(path)
+        yield pytest.param(path, id=name, marks=[pytest.mark.compiled] * (name in COMPILED))
+
+
+@pytest.mark.parametrize("path", parameters())
 def test_examples(path):
     module = importlib.import_module(module_name(path))
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

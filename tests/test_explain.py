@@ -14,6 +14,8 @@ from monograph.runtime.program import counters
 
 from .models import networks
 
+pytestmark = pytest.mark.compiled
+
 
 def array(*shape):
     return mg.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))

@@ -87,6 +87,7 @@ def state(model, optimizer):
     return [t.numpy().copy() for t in tensors if isinstance(t, mg.Tensor)]
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # half-made blocks
 @pytest.mark.parametrize("limit", [0, 100_000], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("network_of", ["plain", "watched", "replayed"])

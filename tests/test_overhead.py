@@ -58,6 +58,7 @@ def compiled(monkeypatch):
     monkeypatch.setattr(hooks.in_use, "python", False)  # whatever tests before this one used
 
 
+@pytest.mark.compiled
 def test_a_cached_step():
     step = training_step()
     found = calls(step)
@@ -67,10 +68,12 @@ def test_a_cached_step():
     assert found <= 700
 
 
+@pytest.mark.compiled
 def test_a_layer_more():
     assert calls(training_step(7)) - calls(training_step(3)) <= 4 * 140
 
 
+@pytest.mark.compiled
 def test_replay():
     assert calls(mg.jit(training_step())) <= 150
 

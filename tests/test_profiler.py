@@ -15,6 +15,8 @@ from monograph.programs import Programs
 from monograph.runtime.executor import EXECUTOR
 from monograph.runtime.program import counters
 
+pytestmark = pytest.mark.compiled
+
 
 def array(*shape):
     return mg.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))

@@ -416,6 +416,7 @@ def test_draws_do_not_depend_on_flushing():
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.compiled
 def test_bits_do_not_depend_on_the_number_of_threads():
     """Sums of rows, of columns and of everything, and their derivatives, by generated kernels."""
 

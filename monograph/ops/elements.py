@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import record
-from ..config import config
+from ..config import HOST, config
 from ..ir.dtypes import DType, Kind
 from ..recorder import Record, current
 from ..storage import Storage, Value, concrete
@@ -76,7 +76,7 @@ def _memory(x: Tensor) -> np.ndarray:
 def _is_plain(x: Tensor) -> bool:
     """Whether x is data that may be written to, of which no derivative is asked."""
     recorder, storage = current.recorder, x._storage
-    if recorder.hold or recorder.outer is not None or config.backend != "cpu":
+    if recorder.hold or recorder.outer is not None or config.backend not in HOST:
         return False
     whole, view = storage.value, x._view
     if storage.__class__ is not Storage or whole.requires_grad or whole.exposed:

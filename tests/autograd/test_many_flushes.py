@@ -61,6 +61,7 @@ def test_derivatives_of_derivatives_over_many_flushes():
         close(a, b)
 
 
+@pytest.mark.compiled
 def test_more_turns_are_more_runs_of_the_same_programs():
     for turns in (8, 12):
         for _ in range(3):

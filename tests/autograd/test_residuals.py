@@ -40,6 +40,7 @@ def products(work):
     return sum(k.kind == "library" for made in seen for k in report_of(made).kernels)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(not mg.config.onednn, reason="counts calls of the library")
 def test_products_are_not_computed_again():
     weights, x = model(), mg.ones(SIZE, SIZE)

@@ -146,6 +146,11 @@ def test_bitcast_views_the_bits():
 
 
 @pytest.mark.filterwarnings("error")
+def test_logarithms_of_powers_of_ten_are_whole():
+    x = (10.0 ** np.arange(9)).astype(np.float32)
+    np.testing.assert_array_equal(execute(build.apply("log10", buffer_of(x)), x), np.arange(9))
+
+
 def test_specials_do_not_warn():
     zero, wild = np.zeros(3, np.float32), np.array([np.nan, np.inf, -1.0], np.float32)
     x, y = buffer_of(wild), buffer_of(zero, 1)

@@ -38,6 +38,7 @@ def differentiated(library, name, x, weight, arguments):
     return (y, *library.autograd.grad((y * y).sum(), (x, weight)))
 
 
+@pytest.mark.compiled
 @needs_library
 @pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)
 def test_library_calls(case):

@@ -75,6 +75,7 @@ def libraries(function):
     ],
     ids=["mm", "bmm", "addmm", "addbmm", "baddbmm", "inner", "heads", "heads2", "tensordot"],
 )
+@pytest.mark.compiled
 def test_contractions_reach_the_library(function):
     assert libraries(function) == 1
 

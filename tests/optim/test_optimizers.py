@@ -286,6 +286,7 @@ def test_errors_of_load_state_dict():
         part.load_state_dict(two.state_dict())
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", list(dict(SETTINGS)))
 def test_the_update_is_one_kernel(name):
     ours, theirs = parameters("float32")

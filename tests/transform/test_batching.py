@@ -431,6 +431,7 @@ def floats(*shape):
     return array(*shape).float()
 
 
+@pytest.mark.compiled
 def test_own_derivatives_hold_for_the_batch():
     """Layer norm forward and backward is one kernel, as it is without vmap."""
     x, w, b = (floats(*shape).requires_grad_() for shape in ((256, 512), (512,), (512,)))
@@ -445,6 +446,7 @@ def test_own_derivatives_hold_for_the_batch():
     assert report.bytes <= 1.1 * report.least_bytes
 
 
+@pytest.mark.compiled
 def test_examples_are_rows_for_the_library():
     w, kernel = floats(64, 64), floats(16, 8, 3, 3)
     rows, images = floats(128, 64), floats(8, 8, 14, 14)
