@@ -6,7 +6,8 @@
 Size([3])
 """
 
-from . import constraints, kl, transforms
+from . import constraints, kl, kl_by_moments, transforms
+from .bounded import ContinuousBernoulli, NegativeBinomial, VonMises
 from .compound import Independent, LogNormal, MixtureSameFamily, TransformedDistribution
 from .discrete import (
     Bernoulli,
@@ -18,16 +19,36 @@ from .discrete import (
     OneHotCategoricalStraightThrough,
     Poisson,
 )
-from .distribution import Distribution
+from .distribution import Distribution, ExponentialFamily
 from .gamma import Beta, Chi2, Dirichlet, Exponential, Gamma, StudentT
+from .heavy_tailed import (
+    FisherSnedecor,
+    GeneralizedPareto,
+    HalfCauchy,
+    InverseGamma,
+    Kumaraswamy,
+    Pareto,
+    Weibull,
+)
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from .matrices import LKJCholesky, LogisticNormal, LowRankMultivariateNormal, Wishart
 from .multivariate import MultivariateNormal
 from .relaxed import (
     ExpRelaxedCategorical,
     LogitRelaxedBernoulli,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
+)
+from .structured_transforms import (
+    CatTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    PositiveDefiniteTransform,
+    StackTransform,
+    StickBreakingTransform,
+    biject_to,
+    transform_to,
 )
 from .transforms import (
     AbsTransform,

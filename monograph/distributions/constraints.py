@@ -9,38 +9,52 @@ A constraint says of each element (or of each event) whether it is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir import build, dtypes
 from ..ir.check import check as require
+from ..ir.limits import finfo
 from ..ops.comparison import isclose
 from ..ops.creation import full
 from ..ops.define import operator
+from ..ops.joining import stack as pile
 from ..ops.linalg.cholesky import cholesky_ex
+from ..ops.linalg.spectral import eigvalsh
+from ..ops.shape import cat as join
 from ..tensor import Tensor
 
 
 class Constraint:
-    """A set of allowed values."""
+    """A set of allowed values. A class of one's own has `check`, `is_discrete` and `event_dim`."""
 
     is_discrete = False
     event_dim = 0
 
     def __init__(
-        self, name: str, test: Callable[[Any], Any], event_dim: int = 0, is_discrete: bool = False
-    ) -> None:
-        self.name = name
+        self, name: str = "", test: Callable[[Any], Any] | None = None,
+        event_dim: int | None = None, is_discrete: bool | None = None,
+    ) -> None:  # fmt: skip
+        self.name = name or f"{type(self).__name__.lstrip('_')}()"
         self.test = test
-        self.event_dim = event_dim
-        self.is_discrete = is_discrete
+        self.event_dim = self.event_dim if event_dim is None else event_dim
+        self.is_discrete = self.is_discrete if is_discrete is None else is_discrete
 
     def check(self, value: Tensor) -> Tensor:
         """True where the value is allowed."""
-        return self.test(value)
+        if self.test is None:
+            raise NotImplementedError
+        made: Tensor = self.test(value)
+        return made
 
     def __repr__(self) -> str:
-        return self.name
+        name = self.__dict__.get("name") or f"{type(self).__name__.lstrip('_')}()"
+        # Bounds may be tensors: their values are read only here.
+        bounds = [f"{bound}={self.__dict__[bound]}" for bound in _BOUNDS if bound in self.__dict__]
+        return name if name.endswith(")") else f"{name}({', '.join(bounds)})"
+
+
+_BOUNDS = ("lower_bound", "upper_bound")
 
 
 def _whole(x: Any) -> Any:
@@ -55,7 +69,7 @@ def _lower(x: Tensor) -> Any:
     return (x.tril() == x).flatten(-2).all(-1)
 
 
-def greater_than(lower_bound: Any) -> Constraint:
+class greater_than(Constraint):  # noqa: N801
     """Above a bound.
 
     >>> import monograph as mg
@@ -63,10 +77,13 @@ def greater_than(lower_bound: Any) -> Constraint:
     >>> constraints.greater_than(1.0).check(mg.tensor([1.0, 2.0])).tolist()
     [False, True]
     """
-    return Constraint(f"GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x)
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+        super().__init__("GreaterThan", lambda x: lower_bound < x)
 
 
-def greater_than_eq(lower_bound: Any) -> Constraint:
+class greater_than_eq(Constraint):  # noqa: N801
     """At a bound or above.
 
     >>> import monograph as mg
@@ -74,11 +91,13 @@ def greater_than_eq(lower_bound: Any) -> Constraint:
     >>> constraints.greater_than_eq(1.0).check(mg.tensor([1.0, 2.0])).tolist()
     [True, True]
     """
-    name = f"GreaterThanEq(lower_bound={lower_bound})"
-    return Constraint(name, lambda x: lower_bound <= x)
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+        super().__init__("GreaterThanEq", lambda x: lower_bound <= x)
 
 
-def less_than(upper_bound: Any) -> Constraint:
+class less_than(Constraint):  # noqa: N801
     """Below a bound.
 
     >>> import monograph as mg
@@ -86,10 +105,23 @@ def less_than(upper_bound: Any) -> Constraint:
     >>> constraints.less_than(2.0).check(mg.tensor([1.0, 2.0])).tolist()
     [True, False]
     """
-    return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+        super().__init__("LessThan", lambda x: x < upper_bound)
 
 
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class _Between(Constraint):
+    """Between two bounds."""
+
+    title = ""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+        super().__init__(self.title)
+
+
+class interval(_Between):  # noqa: N801
     """Between two bounds, which are allowed too.
 
     >>> import monograph as mg
@@ -97,11 +129,15 @@ def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     >>> constraints.interval(0.0, 1.0).check(mg.tensor([0.5, 2.0])).tolist()
     [True, False]
     """
-    name = f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
-    return Constraint(name, lambda x: (lower_bound <= x) & (x <= upper_bound))
+
+    title = "Interval"
+
+    def check(self, value: Tensor) -> Any:
+        """True where the value is allowed."""
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class half_open_interval(_Between):  # noqa: N801
     """Between two bounds, of which the first is allowed too.
 
     >>> import monograph as mg
@@ -109,11 +145,15 @@ def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     >>> constraints.half_open_interval(0.0, 1.0).check(mg.tensor([0.0, 1.0])).tolist()
     [True, False]
     """
-    name = f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
-    return Constraint(name, lambda x: (lower_bound <= x) & (x < upper_bound))
+
+    title = "HalfOpenInterval"
+
+    def check(self, value: Tensor) -> Any:
+        """True where the value is allowed."""
+        return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class integer_interval(_Between):  # noqa: N801
     """Whole numbers between two bounds.
 
     >>> import monograph as mg
@@ -121,12 +161,16 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     >>> constraints.integer_interval(0, 3).check(mg.tensor([2.0, 2.5])).tolist()
     [True, False]
     """
-    name = f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
-    test = lambda x: _whole(x) & (lower_bound <= x) & (x <= upper_bound)  # noqa: E731
-    return Constraint(name, test, is_discrete=True)
+
+    title = "IntegerInterval"
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Any:
+        """True where the value is allowed."""
+        return _whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-def independent(base: Constraint, reinterpreted: int) -> Constraint:
+class independent(Constraint):  # noqa: N801
     """Allowed when all elements of an event are.
 
     >>> import monograph as mg
@@ -135,14 +179,119 @@ def independent(base: Constraint, reinterpreted: int) -> Constraint:
     >>> whole.check(mg.tensor([[1.0, 2.0], [1.0, -1.0]])).tolist()
     [True, False]
     """
-    inner = base.check
 
-    def test(x: Tensor) -> Tensor:
-        made = inner(x)
-        return made.flatten(-reinterpreted).all(-1) if reinterpreted else made
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        name = f"IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})"
+        depth = base_constraint.event_dim + reinterpreted_batch_ndims
+        super().__init__(name, None, depth, base_constraint.is_discrete)
 
-    depth = base.event_dim + reinterpreted
-    return Constraint(f"IndependentConstraint({base})", test, depth, base.is_discrete)
+    def check(self, value: Tensor) -> Any:
+        """True where the event is allowed."""
+        made: Any = self.base_constraint.check(value)
+        count = self.reinterpreted_batch_ndims
+        return made.flatten(-count).all(-1) if count else made
+
+
+class _Parts(Constraint):
+    """Constraints for the parts of a tensor along an axis."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        depth = max((part.event_dim for part in self.cseq), default=0)
+        super().__init__("", None, depth, any(part.is_discrete for part in self.cseq))
+
+
+class cat(_Parts):  # noqa: N801
+    """A constraint for each piece of an axis.
+
+    >>> import monograph as mg
+    >>> c = mg.distributions.constraints
+    >>> c.cat([c.positive, c.real], 0, [1, 2]).check(mg.tensor([-1.0, -1.0, 1.0])).tolist()
+    [False, True, True]
+    """
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Any = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = list(lengths or [1] * len(self.cseq))
+
+    def check(self, value: Tensor) -> Any:
+        """True where the value is allowed."""
+        pieces = value.split(self.lengths, self.dim)  # type: ignore[attr-defined]
+        made = [part.check(piece) for part, piece in zip(self.cseq, pieces, strict=True)]
+        return join(made, self.dim)
+
+
+class stack(_Parts):  # noqa: N801
+    """A constraint for each place of an axis.
+
+    >>> import monograph as mg
+    >>> c = mg.distributions.constraints
+    >>> c.stack([c.positive, c.real]).check(mg.tensor([-1.0, -1.0])).tolist()
+    [False, True]
+    """
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        super().__init__(cseq, dim)
+
+    def check(self, value: Tensor) -> Any:
+        """True where the value is allowed."""
+        places = value.unbind(self.dim)  # type: ignore[attr-defined]
+        made = [part.check(place) for part, place in zip(self.cseq, places, strict=True)]
+        return pile(made, self.dim)
+
+
+class multinomial(Constraint):  # noqa: N801
+    """Counts that add up to at most a number of draws.
+
+    >>> import monograph as mg
+    >>> mg.distributions.constraints.multinomial(3).check(mg.tensor([1.0, 3.0])).item()
+    False
+    """
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+        super().__init__("Multinomial()")
+
+    def check(self, value: Any) -> Any:
+        """True where the event is allowed."""
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """What the parts of a mixture allow, for values without the axis of parts."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        name = f"MixtureSameFamilyConstraint({base_constraint})"
+        super().__init__(name, None, base_constraint.event_dim, base_constraint.is_discrete)
+
+    def check(self, value: Any) -> Any:
+        """True where the event is allowed."""
+        fine: Any = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return fine.flatten(-1 - self.event_dim).all(-1)
+
+
+class dependent_property(property):  # noqa: N801
+    """A property of a distribution that gives a constraint made of its parameters."""
+
+    def __init__(
+        self, fn: Any = None, *, is_discrete: bool | None = None, event_dim: int | None = None
+    ) -> None:
+        super().__init__(fn)
+        self._facts = (is_discrete, event_dim)
+
+    def __call__(self, fn: Any) -> Any:
+        return dependent_property(fn, is_discrete=self._facts[0], event_dim=self._facts[1])
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether a constraint is known only for given parameters."""
+    return constraint is dependent or isinstance(constraint, dependent_property)
 
 
 def _square(x: Tensor) -> Tensor:
@@ -162,6 +311,20 @@ def _positive_definite(x: Tensor) -> Any:
     if x.shape[-1] != x.shape[-2]:
         return _square(x)
     return _symmetric(x) & (cholesky_ex(x.detach()).info == 0)
+
+
+def _positive_semidefinite(x: Tensor) -> Any:
+    if x.shape[-1] != x.shape[-2]:
+        return _square(x)
+    return _symmetric(x) & (eigvalsh(x.detach()) >= 0).all(-1)
+
+
+def _correlation_factor(x: Any) -> Any:
+    """Lower triangular, with a positive diagonal and rows of length 1."""
+    slack = finfo(x.dtype).eps * x.shape[-1] * 10
+    lengths = x.square().sum(-1).sqrt()
+    factor = _lower(x) & _all_last(x.diagonal(dim1=-2, dim2=-1) > 0)
+    return factor & _all_last((lengths - 1).abs() <= slack)
 
 
 dependent = Constraint("Dependent()", lambda x: x == x)
@@ -187,6 +350,8 @@ lower_cholesky = Constraint(
 square = Constraint("Square()", _square, 2)
 symmetric = Constraint("Symmetric()", _symmetric, 2)
 positive_definite = Constraint("PositiveDefinite()", _positive_definite, 2)
+positive_semidefinite = Constraint("PositiveSemidefinite()", _positive_semidefinite, 2)
+corr_cholesky = Constraint("CorrCholesky()", _correlation_factor, 2)
 
 
 @operator(to=None, method=False)

@@ -13,7 +13,7 @@ import monograph.nn.functional as F
 
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, derived, uniform
+from .distribution import Distribution, ExponentialFamily, broadcast_all, derived, uniform
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class _Chance(Distribution):
         return super().expand(batch_shape)
 
 
-class Bernoulli(_Chance):
+class Bernoulli(_Chance, ExponentialFamily):
     """Yes or no.
 
     >>> Bernoulli(probs=mg.tensor(0.25)).variance.item()
@@ -212,7 +212,7 @@ class Binomial(_Chance):
         return -(each.exp() * each).sum(0)
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """How often something happens that is expected `rate` times.
 
     >>> import monograph as mg

@@ -197,6 +197,35 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+class ExponentialFamily(Distribution):
+    """A distribution whose log-density is linear in its natural parameters θ, less A(θ).
+
+    Subclasses give `_natural_params` and `_log_normalizer`; the entropy follows from A and its
+    gradient, which is the mean of the statistics that θ multiplies.
+    """
+
+    _mean_carrier_measure: Any = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """The expected surprise."""
+        with enable_grad():
+            natural = [p.detach().requires_grad_() for p in self._natural_params]
+            level = self._log_normalizer(*natural)
+            slopes = mg.autograd.grad(level.sum(), natural, create_graph=True)
+        result: Any = level - self._mean_carrier_measure
+        for parameter, slope in zip(natural, slopes, strict=True):
+            term = parameter * slope
+            result = result - term.reshape((*self._batch_shape, -1)).sum(-1)
+        return result
+
+
 def standard_normal(shape: tuple[int, ...], like: Tensor) -> Tensor:
     """Normally distributed numbers of another tensor's dtype."""
     return mg.randn(*shape, dtype=like.dtype)

@@ -15,7 +15,7 @@ import monograph as mg
 from ..ops.define import members
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, standard_normal, uniform
+from .distribution import Distribution, ExponentialFamily, broadcast_all, standard_normal, uniform
 
 gammainc = members("special")["gammainc"]
 CANDIDATES = 8  # each is accepted with probability 0.95 or more
@@ -52,7 +52,7 @@ def standard_gamma(concentration: Tensor) -> Tensor:
     return drawn - moved.to(concentration.dtype)
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The time until something happens that happens `rate` times in a unit of time.
 
     >>> import monograph as mg
@@ -97,7 +97,7 @@ class Exponential(Distribution):
         return 1.0 - self.rate.log()
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The time until something has happened `concentration` times.
 
     >>> import monograph as mg
@@ -163,7 +163,7 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, mg.full_like(self.df, 0.5), validate_args)
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Probabilities that add up to 1.
 
     >>> import monograph as mg
@@ -211,7 +211,7 @@ class Dirichlet(Distribution):
         )  # fmt: skip
 
 
-class Beta(Distribution):
+class Beta(ExponentialFamily):
     """A probability, after so many successes and failures.
 
     >>> import monograph as mg

@@ -9,7 +9,7 @@ import monograph as mg
 
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, standard_normal, uniform
+from .distribution import Distribution, ExponentialFamily, broadcast_all, standard_normal, uniform
 
 LOG_2PI = math.log(2 * math.pi)
 EULER = 0.57721566490153286060
@@ -45,7 +45,7 @@ class LocationScale(Distribution):
         return self.loc + self.scale * self._drawn(self._extended_shape(sample_shape))
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """The normal distribution.
 
     >>> Normal(0.0, 1.0).log_prob(mg.tensor(0.0)).item()

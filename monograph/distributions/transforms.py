@@ -233,6 +233,10 @@ class PowerTransform(Transform):
         super().__init__(cache_size)
         self.exponent = exponent if isinstance(exponent, Tensor) else mg.tensor(float(exponent))
 
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        return self.exponent.sign()
+
     def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
@@ -242,6 +246,9 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The logarithm of |dy / dx|."""
         return (self.exponent * y / x).abs().log()
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (self.exponent.tolist(),)
 
 
 class SigmoidTransform(Transform):

@@ -37,7 +37,11 @@ _OPTIMIZERS = (
 )  # fmt: skip
 
 _FAMILIES = (
-    "bernoulli", "beta", "binomial", "categorical", "dirichlet", "exponential", "gamma",
+    "bernoulli", "beta", "binomial", "categorical", "chi2", "continuous_bernoulli", "dirichlet",
+    "exp_family", "exponential", "fishersnedecor", "gamma", "generalized_pareto", "half_cauchy",
+    "half_normal", "inverse_gamma", "kumaraswamy", "lkj_cholesky", "logistic_normal",
+    "lowrank_multivariate_normal", "negative_binomial", "pareto", "von_mises", "weibull", "wishart",
+    "cauchy", "gumbel",
     "geometric", "independent", "laplace", "log_normal", "mixture_same_family", "multinomial",
     "multivariate_normal", "normal", "one_hot_categorical", "poisson", "relaxed_bernoulli",
     "relaxed_categorical", "studentT", "transformed_distribution", "uniform",
@@ -128,7 +132,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "distributions.constraints": ("monograph.distributions.constraints",),
     "distributions.distribution": ("monograph.distributions",),
     "distributions.kl": ("monograph.distributions.kl",),
-    "distributions.transforms": ("monograph.distributions.transforms",),
+    "distributions.transforms": ("monograph.distributions.transforms",
+                                 "monograph.distributions.structured_transforms"),
+    "distributions.constraint_registry": ("monograph.distributions.structured_transforms",),
     "distributions.utils": ("monograph.distributions.distribution",
                             "monograph.distributions.discrete"),
     **{f"distributions.{name}": ("monograph.distributions",) for name in _FAMILIES},
