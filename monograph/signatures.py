@@ -8,7 +8,7 @@ the default dtype, so each has a table of its own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import errors
@@ -24,6 +24,7 @@ from .storage import Meta, absent_of
 known: dict[tuple[Any, ...], Signature] = {}  # of the present default dtype
 _of_others: dict[DType, dict[tuple[Any, ...], Signature]] = {}
 _numbers = itertools.count(1)
+name_of_call: Callable[[Operator], str] = lambda operator: operator.name  # noqa: E731
 
 
 def use_default_dtype(dtype: DType) -> None:
@@ -61,13 +62,13 @@ def _present(operator: Operator, kinds: tuple[Any, ...]) -> tuple[tuple[Any, ...
         for kind in tensors:
             if not kind.absent and kind.shape:
                 raise errors.OperandError(
-                    f"{operator.name}: Expected all tensors to be on the same device, but found at "
-                    f"least two devices, meta and cpu! (inputs: {_shown(kinds)})"
+                    f"{name_of_call(operator)}: Expected all tensors to be on the same device, but "
+                    f"found at least two devices, meta and cpu! (inputs: {_shown(kinds)})"
                 )
     return tuple([kind.present if isinstance(kind, Meta) else kind for kind in kinds]), True
 
 
-_TAKE_CPU_INDICES = ("index_at", "index_put_at")
+_TAKE_CPU_INDICES = ("index", "index_put")
 
 
 def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[Any]) -> Signature:
@@ -78,7 +79,7 @@ def signature_of(operator: Operator, attributes: tuple[Any, ...], kinds: list[An
 
 
 def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception) -> Exception:
-    message = f"{operator.name}: {problem} (inputs: {_shown(kinds)})"
+    message = f"{name_of_call(operator)}: {problem} (inputs: {_shown(kinds)})"
     if isinstance(problem, TypeError):
         return TypeError(message)
     if isinstance(problem, IndexError):

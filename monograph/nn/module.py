@@ -16,7 +16,14 @@ from ..errors import NoDataError
 from ..guards import changes
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..placement import META, place_of
+from ..placement import (
+    META,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    place_of,
+    preserve_format,
+)
 from ..recorder import current
 from ..tensor import Parameter, Tensor, without_data
 from .backward_hooks import BackwardCall, BackwardHooks
@@ -420,7 +427,20 @@ class Module(Stateful):
                 device = arg
         if device is not None:
             self._move(place_of(device))
-        return self if dtype is None else self._convert(dtype)
+        if dtype is not None:
+            self._convert(dtype)
+        return self if memory_format is None else self._lay_out(memory_format)
+
+    def _lay_out(self: Self, form: Any) -> Self:
+        """Let weights of images lie in a memory format; all others stay as they are."""
+        if form not in (channels_last, channels_last_3d, contiguous_format, preserve_format):
+            raise TypeError(f"memory_format must be one of monograph's, got {form!r}")
+        rank = {channels_last: 4, channels_last_3d: 5}.get(form)
+        for tensor in (*self.parameters(), *self.buffers()):
+            if rank is None or tensor.ndim == rank:
+                with no_grad():
+                    tensor.data = tensor.detach().to(memory_format=form)
+        return self
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the contents of each parameter and buffer by what a function makes of it.

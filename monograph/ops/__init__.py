@@ -12,6 +12,7 @@ from . import (
     batch_norm,
     bessel,
     bilinear,
+    called,
     class_loss,
     comparison,
     complex,

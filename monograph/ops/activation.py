@@ -92,6 +92,8 @@ def gelu(x: Tensor, approximate: str = "none") -> Any:
     >>> mg.nn.functional.gelu(mg.tensor(0.0)).item()
     0.0
     """
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"gelu is not implemented for {x.dtype.name}")
     if approximate == "tanh":
         return x / (_gelu_exp(x) + 1.0)  # (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u))
     if approximate != "none":

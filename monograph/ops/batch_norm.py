@@ -11,7 +11,7 @@ from ..ir.node import axis
 from ..tensor import Tensor
 from .creation import zeros
 from .define import Scalar, Tensors, function, operator
-from .norm import affine, layer_norm, moments, per_channel
+from .norm import affine, layer_norm, moments, per_channel, require_dtypes
 from .reduce import count
 
 f = build.functions
@@ -49,6 +49,7 @@ def batch_norm_training(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-5
 ) -> Any:
     """x [N, C, …] normalised over all axes but the channels."""
+    require_dtypes(x, weight, bias)
     if x.size == 0:
         return x
     _, _, y = channel_moments(x, eps)
@@ -103,6 +104,7 @@ def batch_norm_inference(
     bias: Tensor | None = None, eps: Scalar = 1e-5,
 ) -> Any:  # fmt: skip
     """x normalised with the given statistics."""
+    require_dtypes(x, mean, variance, weight, bias)
     if x.size == 0:
         return x
     scale = 1.0 / f.sqrt(variance + eps)
@@ -120,6 +122,13 @@ def _move(running: Any, news: Any, momentum: Any) -> None:
     moved = running_average(averages, chosen, momentum)
     for target, new in zip(averages, moved if len(averages) > 1 else (moved,), strict=True):
         target._write(new if new.dtype is target.dtype else new.to(target.dtype), fresh=True)
+
+
+def _require_statistics(x: Tensor, given: Tensor) -> None:
+    try:
+        require_dtypes(x, given)
+    except ValueError as problem:
+        raise OperandError(f"batch_norm: {problem}") from None
 
 
 @function(to="nn.functional")
@@ -141,6 +150,9 @@ def batch_norm(
         return batch_norm_inference(  # type: ignore[no-any-return]
             input, running_mean, running_var, weight, bias, eps
         )
+    for given in (running_mean, running_var):
+        if given is not None and given.dtype is not input.dtype:
+            _require_statistics(input, given)
     y = batch_norm_training(input, weight, bias, eps)
     if (running_mean is not None or running_var is not None) and 0 not in input._sizes:
         with no_grad():
@@ -214,6 +226,7 @@ def _spatial(x: Any) -> int:
 @operator(to=None, method=False, name="instance_norm")
 def by_instance(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: Scalar) -> Any:
     """Each channel of each sample normalised by itself."""
+    require_dtypes(x, weight, bias)
     number = _spatial(x)
     rows = build.reshape(x, (x.shape[0], x.shape[1], number))
     y = build.reshape(layer_norm(rows, (number,), None, None, eps), x.shape)

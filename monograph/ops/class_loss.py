@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import OperandError
 from ..ir import build
 from ..ir.check import check
-from ..ir.dtypes import Kind, int64
+from ..ir.dtypes import int64, uint8
 from ..ir.index import Read
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
@@ -37,8 +37,12 @@ def _require_places(x: Any, target: Any) -> None:
             f"expected logits [N, C, …] and targets [N, …], "
             f"got {list(x.shape)} and {list(target.shape)}"
         )
-    if target.dtype.kind is not Kind.INT:
-        raise ValueError(f"targets must be integers, got {target.dtype.name}")
+    _require_classes(target)
+
+
+def _require_classes(target: Any) -> None:
+    if target.dtype not in (int64, uint8):
+        raise ValueError(f"targets must be int64 or uint8, got {target.dtype.name}")
 
 
 def places_of(target: Any, ignore_index: int, classes: int) -> tuple[Any, Any]:
@@ -60,8 +64,10 @@ def _chosen(x: Any, place: Any, k: int) -> Any:
     return build.reindex(x, place.shape, where, reads=(place,))
 
 
-def _of_class(weight: Any, place: Any, classes: int) -> Any:
+def _of_class(x: Any, weight: Any, place: Any, classes: int) -> Any:
     """The weight of each place's class."""
+    if weight.dtype is not x.dtype:
+        raise ValueError(f"the weight must be {x.dtype.name} as the input, got {weight.dtype.name}")
     if weight.shape != (classes,):
         raise ValueError(f"the weight must be one for each of {classes} classes, "
                          f"got {list(weight.shape)}")  # fmt: skip
@@ -76,7 +82,7 @@ def _shares(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, A
     classes = x.shape[_class_axis(x)]
     place, counted = places_of(target, ignore_index, classes)
     share = build.cast(counted, x.dtype)
-    return place, share if weight is None else share * _of_class(weight, place, classes)
+    return place, share if weight is None else share * _of_class(x, weight, place, classes)
 
 
 def _mean(losses: Any, share: Any) -> Any:
@@ -91,8 +97,7 @@ def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> An
         raise ValueError(
             f"expected logits [N, C] and targets [N], got {list(x.shape)} and {list(target.shape)}"
         )
-    if target.dtype.kind is not Kind.INT:
-        raise TypeError(f"targets must be integers, got {target.dtype.name}")
+    _require_classes(target)
     place, counted = places_of(target, ignore_index, x.shape[1])
     row = axis(0, x.shape[0])
     chosen = build.reindex(x, target.shape, (row, Read(0, (row,), x.shape[1])), reads=(place,))
@@ -289,7 +294,7 @@ def margins(
     gap = margin - right + rows
     losses = build.select(gap > 0, gap if p == 1 else gap * gap, build.const(0, x.dtype))
     if weight is not None:
-        losses = losses * build.expand_dims(_of_class(weight, place, classes), [1])
+        losses = losses * build.expand_dims(_of_class(x, weight, place, classes), [1])
     own = f.eq(build.coordinate(rows.shape, 1), build.expand_dims(place, [1]))
     total = build.reduce("add", build.select(own, build.const(0, x.dtype), losses), (1,))
     total = total / float(classes)

@@ -140,6 +140,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
         raise OperandError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise OperandError(f"cdist: {list(x1.shape)} and {list(x2.shape)} differ in columns")
+    if x1.dtype is not x2.dtype:
+        raise OperandError(f"cdist takes one dtype, got {x1.dtype.name} and {x2.dtype.name}")
     if p < 0:
         raise OperandError(f"cdist: p must not be negative, got {p}")
     modes = {None: 1, "use_mm_for_euclid_dist_if_necessary": 1, "use_mm_for_euclid_dist": 2,

@@ -34,6 +34,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         _require_share(p)
     if not training or p == 0:
         return input
+    if not input.dtype.is_smooth:
+        raise OperandError(f"dropout needs a floating point tensor, got {input.dtype.name}")
     made = dropout_with(input, float(p), *default_generator.draw())
     return over(input, made, "dropout") if inplace else made  # type: ignore[no-any-return]
 

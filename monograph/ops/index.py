@@ -76,7 +76,7 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Any:
     return slices(x, k, integers(index)).read(x)
 
 
-@operator(to=None, method=False)
+@operator(to=None, method=False, name="index")
 def index_at(x: Tensor, where: Tensors, dims: tuple[int, ...]) -> Any:
     """x indexed at the axes `dims` by integer tensors that are broadcast together."""
     return crossed(x, [integers(w) for w in where], dims).read(x)

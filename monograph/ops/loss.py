@@ -146,6 +146,7 @@ def huber(
     size = f.abs(difference)
     near = difference * difference * 0.5
     losses = build.select(size <= delta, near, (size - delta * 0.5) * delta)
+    losses = build.cast(losses, x.dtype) if x.dtype.is_smooth else losses
     return _weighed(losses, weight, reduction, None, None)
 
 
@@ -163,11 +164,13 @@ def binary_cross_entropy(
     """
     if x.shape != target.shape:
         raise ValueError(f"input {list(x.shape)} and target {list(target.shape)} differ in size")
+    if target.dtype is not x.dtype:
+        raise ValueError(f"the target must be {x.dtype.name} as the input, got {target.dtype.name}")
     outside = build.elementwise("or", x < 0, x > 1)
     check(outside, outside, "all elements of the input must be between 0 and 1", "ValueOutOfRange")
     losses = bounded_entropy(x, target)
     if weight is not None:
-        losses = losses * weight
+        losses = build.cast(losses * weight, x.dtype)
     return reduced(losses, reduction, size_average, reduce)
 
 
@@ -200,6 +203,8 @@ def binary_cross_entropy_with_logits(
     """
     if x.shape != target.shape:
         raise ValueError(f"input {list(x.shape)} and target {list(target.shape)} differ in size")
+    if not target.dtype.is_smooth:
+        raise ValueError(f"the target must be floating point, it is {target.dtype.name}")
     # (1 - t) x + (1 + (p - 1) t) log(1 + exp(-x))
     losses = (1.0 - target) * x + _entropy_weight(target, pos_weight) * _log_term(x)
     if weight is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build
+from ..ir.dtypes import float32
 from ..ir.index import within
 from ..ir.limits import finfo
 from ..ir.node import coordinates
@@ -26,6 +27,25 @@ def _last_axes(x: Any, normalized_shape: Any) -> tuple[int, ...]:
     return tuple(range(x.ndim - rank, x.ndim))
 
 
+def require_dtypes(x: Any, *parameters: Any) -> None:
+    """Parameters have the input's dtype; beside inputs of 16 bits they may be float32."""
+    for given in parameters:
+        if given is None or given.dtype is x.dtype:
+            continue
+        if given.dtype is not float32:
+            raise ValueError(
+                f"mixed dtype: expect parameter to have scalar type of Float, "
+                f"got {given.dtype.name} beside an input of {x.dtype.name}"
+            )
+        if x.dtype.is_smooth and not x.dtype.is_half:
+            raise ValueError(
+                f"mixed dtype: all inputs must share same datatype, "
+                f"got {x.dtype.name} and {given.dtype.name}"
+            )
+    if not x.dtype.is_smooth:
+        raise NotImplementedError(f"normalisation is not implemented for {x.dtype.name}")
+
+
 def _require_affine(shape: tuple[int, ...], *parameters: Any) -> None:
     for given in parameters:
         if given is not None and tuple(given.shape) != shape:
@@ -45,6 +65,7 @@ def layer_norm(
     """
     axes = _last_axes(x, normalized_shape)
     _require_affine(tuple(x.shape[axes[0] :]), weight, bias)
+    require_dtypes(x, weight, bias)
     _, _, y = moments(x, axes, eps)
     return build.cast(affine(y, weight, bias), x.dtype)  # of 16 bits, beside weights of 32
 
@@ -145,6 +166,7 @@ def group_norm(
     0.0
     """
     samples, groups, inner = _group_axes(x, num_groups)
+    require_dtypes(x, weight, bias)
     if samples * inner == 1:
         raise ValueError(f"group norm needs more than one value per group, got {list(x.shape)}")
     rows = build.reshape(x, (samples, groups, inner))

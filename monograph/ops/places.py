@@ -104,7 +104,13 @@ def crossed(x: Any, where: list[Any], dims: tuple[int, ...]) -> Region:
 
     The common axes stand where the indexed ones stood if those are neighbours, else in front.
     """
-    common = build.broadcast_shapes(*[w.shape for w in where])
+    try:
+        common = build.broadcast_shapes(*[w.shape for w in where])
+    except ValueError:
+        shapes = ", ".join([str(list(w.shape)) for w in where])
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
     kept = [k for k in range(x.ndim) if k not in dims]
     joined = list(dims) == list(range(dims[0], dims[0] + len(dims)))
     lead = dims[0] if joined else 0

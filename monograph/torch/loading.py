@@ -91,6 +91,13 @@ def _rebuild_tensor(
     return made.requires_grad_() if requires_grad else made
 
 
+def _rebuild_absent(dtype: DType, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
+    """A tensor on the device `meta`, of which a file holds no elements."""
+    kind = absent_of(meta_of(tuple(shape), dtype))
+    made = from_value(Value(laid_out(kind, tuple(strides))))
+    return made.requires_grad_() if requires_grad else made
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any = None, *_: Any) -> Parameter:
     made = object.__new__(Parameter)
     made.__dict__.update(data.__dict__)
@@ -119,6 +126,7 @@ SAFE: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v3"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): _rebuild_absent,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
     ("torch", "Size"): Size,

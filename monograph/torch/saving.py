@@ -43,6 +43,7 @@ class Global:
 _REBUILD = Global("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_UNTYPED = Global("torch._utils", "_rebuild_tensor_v3")
 _REBUILD_PARAMETER = Global("torch._utils", "_rebuild_parameter")
+_REBUILD_ABSENT = Global("torch._utils", "_rebuild_meta_tensor_no_storage")
 _SIZE, _DEVICE = Global("torch", "Size"), Global("torch", "device")
 _UNTYPED = Global("torch.storage", "UntypedStorage")
 
@@ -106,10 +107,13 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
         dtype, plain = tensor.dtype, type(tensor) in (Tensor, Parameter)
         if not plain and not isinstance(tensor, Parameter):
             return NotImplemented  # type: ignore[return-value]
-        stored = self._stored(tensor)
         seen = tensor._geometry()
         leaf = tensor.requires_grad and tensor.is_leaf
         wanted = leaf and not isinstance(tensor, Parameter)
+        if tensor.is_meta:
+            kind = (dtype, tuple(seen.shape), tuple(seen.strides), wanted)
+            return self._as_is(tensor, (_REBUILD_ABSENT, kind))
+        stored = self._stored(tensor)
         place: tuple[Any, ...] = (
             stored,
             seen.offset,
@@ -122,6 +126,10 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
             made = (_REBUILD, place)
         else:
             made = (_REBUILD_UNTYPED, (*place, self._global("torch", dtype.name)))  # type: ignore[assignment]
+        return self._as_is(tensor, made)
+
+    def _as_is(self, tensor: Tensor, made: tuple[Any, tuple[Any, ...]]) -> Any:
+        """The call that makes a tensor, or the parameter of it."""
         if not isinstance(tensor, Parameter):
             return made
         return _REBUILD_PARAMETER, (_Call(*made), tensor.requires_grad, OrderedDict())

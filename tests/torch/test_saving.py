@@ -234,3 +234,17 @@ def test_the_environment_says_whether_files_may_run_code(monkeypatch):
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError):
         torch.load(file, weights_only=False)
+
+
+def test_tensors_without_contents():
+    file = io.BytesIO()
+    given = {"a": torch.empty(2, 3, device="meta"), "b": torch.nn.Linear(2, 1, device="meta")}
+    torch.save({"a": given["a"], "b": given["b"].state_dict()}, file)
+    for reader in (pytorch, torch):
+        found = reader.load(io.BytesIO(file.getvalue()))
+        assert found["a"].is_meta and tuple(found["a"].shape) == (2, 3)
+        assert found["b"]["weight"].is_meta
+    written = io.BytesIO()
+    pytorch.save(pytorch.nn.Parameter(pytorch.empty(3, device="meta")), written)
+    again = torch.load(io.BytesIO(written.getvalue()), weights_only=False)
+    assert isinstance(again, torch.nn.Parameter) and again.is_meta and again.requires_grad
