@@ -8,12 +8,14 @@ from typing import Any
 import monograph as mg
 import monograph.nn.functional as F
 
+from ..ops.define import members
 from ..tensor import Tensor
 from . import constraints
 from .discrete import _Chance, clamp_probs
 from .distribution import Distribution, ExponentialFamily, broadcast_all, uniform
 from .gamma import Gamma
 
+i0e, i1e = members("special")["i0e"], members("special")["i1e"]
 TURNS = 32  # candidates of a draw on the circle; one is accepted with probability 0.65 or more
 
 
@@ -100,7 +102,8 @@ class ContinuousBernoulli(_Chance, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
         apart = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         cut = mg.where(apart, x, self._lims[0] - 0.5)
         exact = (cut.exp() - 1).abs().log() - cut.abs().log()
@@ -181,7 +184,7 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return 1 - mg.special.i1e(self.concentration) / mg.special.i0e(self.concentration)
+        return 1 - i1e(self.concentration) / i0e(self.concentration)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draw an angle from -π to π: of a few candidates the first that is accepted."""
@@ -208,4 +211,4 @@ class VonMises(Distribution):
         """The logarithm of the density."""
         k = self.concentration
         around = k * ((self._checked(value) - self.loc).cos() - 1)
-        return around - math.log(2 * math.pi) - mg.special.i0e(k).log()
+        return around - math.log(2 * math.pi) - i0e(k).log()

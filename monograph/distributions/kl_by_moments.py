@@ -27,7 +27,7 @@ from .multivariate import MultivariateNormal
 
 
 def _x_log_x(x: Tensor) -> Tensor:
-    return mg.special.xlogy(x, x)
+    return mg.xlogy(x, x)
 
 
 # --- moments of p ---------------------------------------------------------------------------------
