@@ -4,7 +4,8 @@ Python fills a frame and `submit`s it; a thread whose loop holds no Python takes
 queue in order and runs them. It spins briefly when idle, then sleeps. `wait` sleeps in slices
 with the GIL released, so that Ctrl-C is seen. The thread starts at the first submit and is the only
 one that enters OpenMP or oneDNN. In a forked child, and after exit has begun, there is no thread:
-programs run serially in the caller, inside `submit`.
+programs run serially in the caller, inside `submit`. So do light programs while the thread has
+nothing to do: they are over before another thread would have begun.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from monograph.runtime import native, openmp
+from monograph.runtime import native, openmp, status
 from monograph.runtime.driver import driver
 from monograph.runtime.program import Failure, Frame, Program
 
 QUEUE = 64  # frames that may wait in the queue; a power of two
+HERE = 0  # the ticket of what ran in the thread that submitted it: it is over
 
 # Both sides spin a while before they sleep, because waking a sleeping thread costs 30 to 100
 # microseconds. They yield at every turn: with OpenMP's own threads spinning too, there are more
@@ -259,15 +261,25 @@ class Executor:
             if submitted - completed >= QUEUE:  # the queue is full
                 self.wait(submitted - QUEUE + 1)
             self._retire(completed)
-            ticket = frame.ticket = submitted + 1
             if self.watch is not None:
                 self.watch(frame)
+            if submitted == completed and frame.program.light and not self._serial:
+                return self._run_here(loop, frame, keep)
+            ticket = frame.ticket = submitted + 1
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.
             self._in_flight.append((ticket, frame, keep))
             run = loop.run_here if self._serial else loop.submit
             run(frame.address)
             frame.program.return_frame(frame)
         return ticket
+
+    def _run_here(self, loop: _Native, frame: Frame, keep: object) -> int:
+        """Run a light program in this thread, while the executor's rests."""
+        frame.ticket = HERE
+        self._in_flight.append((HERE, frame, keep))
+        loop.run_light(frame.address)
+        frame.program.return_frame(frame)
+        return HERE
 
     def latest(self, program: Program, serial: int) -> object:
         """What the launch of a program that an owner counts so keeps; None if it never began."""
@@ -276,6 +288,8 @@ class Executor:
             return None
         ticket, frame, kept = self._in_flight[-1]
         begun = ticket <= loop.submitted.value
+        if ticket == HERE and frame.owner is not None:
+            begun = frame.owner.words[status.DONE] == serial
         return kept if begun and frame.program is program and frame.serial == serial else None
 
     def wait(self, ticket: int) -> None:
@@ -359,6 +373,7 @@ class _Native:
         self.submit = ctypes.PYFUNCTYPE(None, pointer)(module.address("mg_submit"))
         self.wait = ctypes.CFUNCTYPE(ctypes.c_int, word, word)(module.address("mg_wait"))
         self._run = ctypes.CFUNCTYPE(None, pointer)(runner.address("mg_run"))
+        self.run_light = ctypes.PYFUNCTYPE(None, pointer)(runner.address("mg_run"))
         set_team = openmp.module().address("mg_set_team")
         self._set_team = ctypes.CFUNCTYPE(None, ctypes.c_int)(set_team)
 

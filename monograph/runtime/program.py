@@ -93,6 +93,7 @@ class Program:
         self.arena_bytes = arena_bytes
         self.keep = keep
         self.failures: list[Failure] = []
+        self.light = False  # so short, without libraries and Python, that any thread may run it
         self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
         self._table = Table(self, instructions)
         self.packs: dict[int, Callable[..., None]] = {}  # by the number of addresses

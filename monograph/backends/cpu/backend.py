@@ -23,7 +23,15 @@ from ...compiler.facts import Facts, facts_of
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome, notes_at
-from ...compiler.plan import HostStep, KernelStep, Plan, each_kernel, flat, shape_at
+from ...compiler.plan import (
+    HostStep,
+    KernelStep,
+    LibraryStep,
+    Plan,
+    each_kernel,
+    flat,
+    shape_at,
+)
 from ...config import config
 from ...ir import dtypes
 from ...ir.extent import Extent, Values, hint
@@ -48,6 +56,9 @@ MODULE_CHARACTERS = 24_000
 MANY_SIZES = True  # `build` makes programs for many sizes too
 DIGEST_LENGTH = 40  # of the names on disk
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
+
+# What some ten microseconds are enough for, and too little for several threads to share.
+LIGHT_BYTES, LIGHT_WORK = 1 << 17, 1 << 15
 
 WORK = 1 << 20  # operations of products that are worth a second thread
 
@@ -107,6 +118,12 @@ def fit_window(window: Window) -> Window:
     return with_scratch(window, native.vector_bits())
 
 
+def _is_light(facts: Sequence[Facts]) -> bool:
+    """Whether a program takes no longer than handing it to another thread."""
+    moved, computed = sum([f.bytes for f in facts]), sum([f.flops for f in facts])
+    return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
+
+
 _blank_memory = partial(object.__new__, Memory)
 
 
@@ -124,7 +141,10 @@ class CpuExecutable:
         native_program.program.facts = partial(
             facts_of_parts, native_program.parts, facts or (lambda: known)
         )
-        on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
+        kinds = {step.__class__ for step in flat(image.plan.steps)}
+        on_host = HostStep in kinds
+        if not on_host and LibraryStep not in kinds:
+            native_program.program.light = _is_light(known if facts is None else facts())
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program
