@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from . import tapes
 from .compiler.recording import Entry, Recording
-from .recorder import Recorder
+from .recorder import Record, Recorder
 from .storage import Value
 
 
-def form(recorder: Recorder, wanted: Any, writes: Any) -> Recording:
-    """The pending recording in the compiler's terms."""
+class Recorded(Protocol):
+    """Calls with what they were given, as a `Recorder` has them."""
+
+    records: list[Record]
+    key: list[Any]
+    leaves: list[Value]
+    slots: list[Any]
+
+
+def form(recorder: Recorded, wanted: Any, writes: Any) -> Recording:
+    """What was recorded in the compiler's terms."""
     entries = []
     at = 1  # in the key, where the inputs of the next record begin
     for record in recorder.records:
@@ -26,7 +35,7 @@ def form(recorder: Recorder, wanted: Any, writes: Any) -> Recording:
         )  # fmt: skip
     leaves = tuple([value.meta for value in recorder.leaves])
     slots = tuple([type(number) for number in recorder.slots])
-    shapes = tuple([value.meta.shape for value in recorder.results])
+    shapes = tuple([meta.shape for r in recorder.records for meta in r.signature.outputs])
     return Recording(tuple(entries), leaves, slots, wanted, writes, shapes)
 
 
@@ -55,8 +64,9 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
             continue  # a part of the old contents is read: where, no plan knows
         if value.tape is None or old.memory.exposed:  # else a derivative may need the old
             writes.append((value.position, -old.position - 1))
-    if recorder.open:
+    if len(recorder.open) > recorder.many:
         recorder.open = tapes.still_open(recorder.open)
+        recorder.many = tapes.OPEN + 2 * len(recorder.open)
     if writes and (taped or recorder.open):
         taped += [root for each in recorder.open if (root := each()) is not None]
         known = {id(recorder.results[position]) for position in wanted}

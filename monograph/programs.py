@@ -19,6 +19,7 @@ from math import prod
 from typing import Any
 
 from . import backends, statistics
+from .backends import piecewise
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
@@ -33,7 +34,9 @@ KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 LENGTHS = 2  # numbers of the same operators that are compiled; after that, others are interpreted
-WORTH = 8  # times that such a recording comes before it is compiled, which takes as long as so many
+WORTH = (
+    64  # times that such a recording comes before it is compiled, which takes as long as so many
+)
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
 
@@ -75,6 +78,8 @@ class Programs:
                 self._steady.add(key)
                 del self._by_key[key]
                 return None
+        if key in self._interpreted:
+            return self._interpreted_again(key, wanted, writes)
         return None
 
     def make(self, key: Any, recording: Recording, backend: str) -> Executable:
@@ -120,7 +125,7 @@ class Programs:
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met.add(key)
             statistics.counters.interpreted += 1
-            return compile_recording(recording, backends.load("reference"))
+            return _interpreted(recording)
         if backend == "cpu" and self._is_endless(recording):
             executable = self._interpret(key, recording)
             if executable is not None:
@@ -142,24 +147,32 @@ class Programs:
         work = sum([prod(shape) for shape in recording.shapes])
         return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
 
+    def _interpreted_again(
+        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
+    ) -> Executable | None:
+        """A program that was interpreted before, but not so often that compiling it pays."""
+        count, held = self._interpreted[key]
+        if count == WORTH or held.writes != writes or not set(held.outputs) >= set(wanted):
+            return None
+        self._note_interpreted(key, count + 1, held)
+        return held
+
     def _interpret(self, key: Any, recording: Recording) -> Executable | None:
         """A program that is interpreted; None where it was so often that compiling it pays."""
-        count, held = self._interpreted.pop(key, (0, None))
+        count, _ = self._interpreted.get(key, (0, None))
         if count == WORTH:
+            del self._interpreted[key]
             return None
-        if (
-            held is not None
-            and held.writes == recording.writes
-            and set(held.outputs) >= set(recording.wanted)
-        ):
-            executable = held
-        else:
-            executable = compile_recording(recording, backends.load("reference"))
-        self._interpreted[key] = (count + 1, executable)
+        executable = _interpreted(recording)
+        self._note_interpreted(key, count + 1, executable)
+        return executable
+
+    def _note_interpreted(self, key: Any, count: int, executable: Executable) -> None:
+        self._interpreted.pop(key, None)  # it goes to the end: the latest
+        self._interpreted[key] = (count, executable)
         if len(self._interpreted) > SHARED:
             del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
         statistics.counters.interpreted += 1
-        return executable
 
     def _lookup(
         self, key: Any, recording: Recording, digest: str | None, member: Member | None
@@ -230,6 +243,13 @@ class Programs:
             made.lookup = lookup
             self._seen.append(made)
         return executable
+
+
+def _interpreted(recording: Recording) -> Executable:
+    """A program that NumPy runs, call by call where that is possible."""
+    return piecewise.interpreted(recording) or compile_recording(
+        recording, backends.load("reference")
+    )
 
 
 @contextmanager

@@ -44,7 +44,9 @@ class Signature:
 class Record:
     """One recorded call. `stop` cuts derivatives (it was called under no_grad)."""
 
-    __slots__ = ("signature", "inputs", "stop", "code", "offset", "walk", "hooks", "born")
+    __slots__ = (
+        "signature", "inputs", "stop", "code", "offset", "walk", "hooks", "born", "place", "marked",
+    )  # fmt: skip
 
     def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
         self.signature = signature
@@ -53,13 +55,14 @@ class Record:
         self.code: Any = None  # of the user's function, and how far into it
         self.hooks: Any = None  # of the user's, on its node in the graph
         self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
-        self.born = 0  # the epoch of the recording that it was made for
+        self.marked = 0  # see `tapes.py`
+        self.born = self.place = 0  # the epoch of the recording that it was made for, and where
 
     def copy(self) -> Record:
         """The same call, with a list of inputs of its own."""
         made = Record(self.signature, list(self.inputs), self.stop)
         made.code, made.offset = self.code, self.offset
-        made.walk, made.hooks, made.born = self.walk, self.hooks, self.born
+        made.walk, made.hooks, made.born, made.place = self.walk, self.hooks, self.born, self.place
         return made
 
     @property
@@ -113,7 +116,7 @@ class Recorder:
         "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
         "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
         "records", "results", "leaves", "slots", "live_slots", "key", "brought",
-        "cut",
+        "cut", "many",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -136,6 +139,7 @@ class Recorder:
         self.own: dict[int, Value] = {}  # values that the function made from data
         self.mapping: Any = None  # what vmap maps over, while it traces a function
         self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
+        self.many = 0  # of these, before it is worth looking which are still alive
         self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
         self.passing = 0  # while positive, a backward pass is under way
         self.epoch = 0

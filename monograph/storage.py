@@ -143,9 +143,10 @@ class Value:
     # Slots, all of them set at once: reading a default from the class would cost more, each time.
     # `version` is the storage's when it took this value, `replaced` the version that took this
     # value's place (0 while it is current), and `viewed`, of a view, the value that it shows.
+    # `needed` says after which backward pass a derivative was found to need it: see `tapes.py`.
     __slots__ = (
         "meta", "record", "index", "epoch", "position", "memory", "tape", "requires_grad", "leaf",
-        "owner", "replaces", "failed", "gradient_of", "version", "replaced", "viewed",
+        "owner", "replaces", "failed", "gradient_of", "version", "replaced", "viewed", "needed",
         "__weakref__",
     )  # fmt: skip
     memory: Memory | None
@@ -166,7 +167,7 @@ class Value:
         self.epoch = epoch
         self.position = position
         self.requires_grad = False
-        self.version = self.replaced = 0
+        self.version = self.replaced = self.needed = 0
         self.memory = self.tape = self.leaf = self.owner = self.replaces = None
         self.failed = self.gradient_of = self.viewed = None
 
@@ -249,6 +250,7 @@ def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list
         value.position = place + index
         value.version = 0
         value.replaced = 0
+        value.needed = 0
         value.requires_grad = False
         value.memory = None  # each for itself: Python does `x = y = None` in more steps
         value.tape = None

@@ -8,6 +8,7 @@ no pass has gone over the tape, a write spares these contents: it takes memory o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Any
 from weakref import ref
 
@@ -15,6 +16,7 @@ from .storage import Value
 
 Writes = list[tuple[int, int]]
 SPENT = 3  # of the latest results that hold a history which is freed, nothing is done about these
+OPEN = 16  # results that may still be differentiated, and that are not looked through each time
 
 _release: Callable[[Value], None] = lambda value: None  # noqa: E731
 _reads: Callable[[Any], Iterable[int]] = lambda record: ()  # noqa: E731
@@ -56,32 +58,48 @@ def spare(
 
     `wanted` are ids of results that will be known.
     """
-    needed = _needed(roots, wanted)
-    return [(position, leaf) for position, leaf in writes if id(leaves[leaf]) not in needed]
+    with _marking:
+        _mark(roots, wanted)
+        return [(place, leaf) for place, leaf in writes if leaves[leaf].needed != _passes]
 
 
-def _needed(roots: Sequence[Value], wanted: set[int]) -> set[int]:
-    """Ids of the values whose contents the derivatives of the roots go back to."""
-    found: set[int] = set()  # contents that are read, or needed to compute what is read
-    walked: set[int] = set()  # records that derivatives go through
+def note_pass() -> None:
+    """A backward pass was made: what it has freed may be written over."""
+    global _passes
+    _passes += 1
+
+
+_passes = 1  # so many, and one
+_marking = Lock()
+
+
+def _mark(roots: Sequence[Value], wanted: set[int]) -> None:
+    """Mark the values whose contents the derivatives of the roots go back to.
+
+    Marks hold until the next backward pass, and so does a record's that was walked over: a loop
+    that reads and writes in every turn looks at each record once.
+    """
     contents: list[Value] = []
     stack = list(roots)
-    while stack or contents:
-        if contents:
-            value = contents.pop()
-            if id(value) in found:
+    try:
+        while stack or contents:
+            if contents:
+                value = contents.pop()
+                if value.needed == _passes:
+                    continue
+                value.needed = _passes
+                if value.viewed is not None:
+                    contents.append(value.viewed)
+                if value.memory is None and id(value) not in wanted and value.record is not None:
+                    contents += [v for v in value.record.inputs if v.__class__ is Value]
                 continue
-            found.add(id(value))
-            if value.viewed is not None:
-                contents.append(value.viewed)
-            if not value.ready and id(value) not in wanted and value.record is not None:
-                contents += [v for v in value.record.inputs if v.__class__ is Value]
-            continue
-        tape = stack.pop().tape
-        if tape is None or tape.walk or id(tape) in walked:
-            continue
-        walked.add(id(tape))
-        inputs = tape.inputs
-        stack += [v for v in inputs if v.__class__ is Value and v.requires_grad]
-        contents += [inputs[place] for place in _reads(tape)]
-    return found
+            tape = stack.pop().tape
+            if tape is None or tape.walk or tape.marked == _passes:
+                continue
+            tape.marked = _passes
+            inputs = tape.inputs
+            stack += [v for v in inputs if v.__class__ is Value and v.requires_grad]
+            contents += [inputs[place] for place in _reads(tape)]
+    except BaseException:
+        note_pass()  # the user pressed Ctrl-C: what is marked is not all
+        raise

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, record
+from .. import errors, record, tapes
 from ..recorder import Record, current
 from ..signatures import backward_signature
 from ..storage import Value
@@ -24,7 +24,7 @@ from .hooks import hooks_of, in_use, results_have_hooks
 _walks = itertools.count(1)
 
 
-# A pass over more flushes than this is split at their borders: see `stepwise.Pass`.
+# A pass over more flushes than this is split at their borders: see `flushwise.py`.
 FLUSHES = 4
 
 
@@ -36,7 +36,8 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
     """
     epoch = current.recorder.epoch
     number = next(_walks)
-    pending, written = True, False
+    pending = True
+    written: dict[Any, list[Value]] = {}  # steps of which something was written over; results met
     passed: list[tuple[Any, int]] = []  # records with the walk that freed them, if one did
     seen: set[int] = set()
     leaves: list[Value] = []
@@ -44,8 +45,6 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
     stack = list(roots)
     while stack:
         value = stack.pop()
-        if value.replaced:
-            written = True
         tape = value.tape
         if tape is None:
             if id(value) not in seen:
@@ -55,6 +54,8 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
         if value.epoch != epoch or value.position < 0:
             pending = False
             births.add(tape.born)
+        if value.replaced or (written and tape in written):
+            written.setdefault(tape, []).append(value)
         walk = tape.walk
         if walk == number:
             continue
@@ -68,12 +69,13 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
                     stack.append(v)
                     if v.position > place:  # see `record.is_behind`
                         pending = False
-                elif v.replaced or (v.viewed is not None and saved.written_at(v)):
-                    written = True
+                if v.replaced or (v.viewed is not None and saved.written_at(v)):
+                    written.setdefault(tape, [value])
+    tapes.note_pass()
     if passed:
         _check_passed(passed, retain)
     if written:
-        saved.check_versions(_steps(roots))
+        saved.check_versions(written.items())
     return leaves, pending, births
 
 
@@ -105,22 +107,6 @@ def _check_passed(passed: list[tuple[Any, int]], retain: bool) -> None:
         for tape, walk in passed:
             tape.walk = walk
     saved.check_freed([tape for tape, walk in passed if walk])
-
-
-def _steps(roots: Sequence[Value]) -> list[tuple[Any, list[Value]]]:
-    """Everything on the tape with those of its results that lead to the roots."""
-    found: dict[int, tuple[Any, list[Value]]] = {}
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        value = stack.pop()
-        if id(value) in seen or value.tape is None:
-            continue
-        seen.add(id(value))
-        tape = value.tape
-        found.setdefault(id(tape), (tape, []))[1].append(value)
-        stack.extend([v for v in tape.inputs if v.__class__ is Value and v.requires_grad])
-    return list(found.values())
 
 
 def record_pass(
@@ -230,12 +216,21 @@ def backward(
     leaves, pending, births = _history(values, retain)  # no hooks, no functions: one entry
     if not pending:
         if len(births) > FLUSHES and not create_graph and not current.recorder.hold:
-            from .stepwise import accumulate_by_flushes
+            from . import flushwise
 
-            accumulate_by_flushes(values, cotangents, retain)
-            return
+            found = flushwise.accumulate(values, cotangents, leaves, retain)
+            if found is not None:
+                _conclude(values, leaves, found, retain, create_graph)
+                return
         record.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
+    _conclude(values, leaves, parts, retain, create_graph)
+
+
+def _conclude(
+    values: list[Value], leaves: list[Value], parts: list[Value], retain: bool, create_graph: bool
+) -> None:
+    """Hand out the gradients, and let go of what the pass has freed."""
     recorder = current.recorder
     if recorder.known and not retain:
         record.release_known(recorder)

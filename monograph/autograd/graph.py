@@ -106,11 +106,11 @@ class AccumulateGrad(Node):
 class PythonNode(Node):
     """A step on the tape whose derivative is Python code.
 
-    It has what a record has: `inputs`, the values that gradients go to, and `walk`. `order` is its
-    place among all that was recorded.
+    It has what a record has: `inputs`, the values that gradients go to, `walk` and `marked`.
+    `order` is its place among all that was recorded.
     """
 
-    walk = 0
+    walk = marked = 0
 
     def __init__(self, inputs: Sequence[Value | None]) -> None:
         in_use.python = True

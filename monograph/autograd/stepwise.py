@@ -4,10 +4,6 @@ The records between root and leaves are taken in PyTorch's order, the latest fir
 need no Python code form a segment, and each segment is one recorded entry from the gradients known
 so far to those at its border. In between, Python code runs, once, with gradients that are recorded
 and not computed, unless it reads them.
-
-A pass over the results of many flushes, such as the turns of an episode whose actions were read,
-makes a stop at each of their borders too, and is flushed there. Its programs are then as many as
-the forward flushes have kinds, and not one for every number of turns.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, record
+from .. import errors, record, tapes
 from ..compiler.recording import BACKWARD
 from ..placement import CPU, META
 from ..recorder import Freed, Record, current
@@ -93,6 +89,7 @@ class Survey:
         saved.check_freed([tape for tape, _ in steps if tape.walk])
         saved.check_versions(steps)
         if not retain:
+            tapes.note_pass()
             number = next(_walks)
             for tape, _ in steps:
                 tape.walk = number
@@ -127,12 +124,9 @@ def _orders(values: Sequence[Value]) -> dict[int, Order]:
 class Pass:
     """One backward pass over a survey. Gradients are tensors whose values are recorded."""
 
-    def __init__(
-        self, survey: Survey, captured: Sequence[Value], create: bool, by_flushes: bool = False
-    ) -> None:
+    def __init__(self, survey: Survey, captured: Sequence[Value], create: bool) -> None:
         self.survey = survey
         self.create = create
-        self.by_flushes = by_flushes
         self.captured = {id(v) for v in captured}
         self.found: dict[int, Tensor] = {}  # what the caller asked for, by the id of its value
         self.gradients: dict[int, Tensor | None] = {}  # known so far, by value; None is ones
@@ -162,10 +156,6 @@ class Pass:
         segment: list[Any] = []
         waiting: list[Value] = []
         for tape in self.survey.tapes:
-            if self.by_flushes and segment and tape.born != segment[-1].born:
-                self._close(segment, waiting)
-                record.release_known(current.recorder)
-                record.flush("backward pass over many flushes")
             if self._stops_at(tape):
                 self._close(segment, waiting)
                 segment = self._stop(tape)
@@ -410,16 +400,6 @@ def _go(
                     tape.release()
             recorder.spent += [ref(value) for value in roots if value.ready]
             record.release_known(recorder)
-
-
-def accumulate_by_flushes(
-    roots: Sequence[Value], cotangents: Sequence[Tensor | None], retain: bool
-) -> None:
-    """Add gradients to `.grad` of all leaves, flush by flush; the history was checked before."""
-    survey = Survey(roots, None)
-    order = {id(tape): n for n, tape in enumerate(reversed(survey.tapes))}
-    survey.tapes.sort(key=lambda tape: (tape.born, order[id(tape)]), reverse=True)
-    _go(Pass(survey, (), False, by_flushes=True), roots, cotangents, [], retain)
 
 
 def accumulate(

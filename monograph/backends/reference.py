@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,27 +17,16 @@ from ..storage import Memory, Value
 CHECKS = True  # programs check what the data must be, and write nothing when it is not
 
 
-@dataclass
-class Interpreted:
-    """A program that NumPy executes."""
+class ByNumPy:
+    """A program that NumPy executes; how is for those who derive from it."""
 
-    compilation: Compilation
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        return self.compilation.recording.wanted
-
-    @property
-    def writes(self) -> tuple[tuple[int, int], ...]:
-        return self.compilation.recording.writes
-
-    @property
-    def checks(self) -> tuple[Note, ...]:
-        return self.compilation.checks
-
-    @property
-    def watched(self) -> bool:
-        return bool(self.checks)
+    def __init__(
+        self, outputs: tuple[int, ...], writes: tuple[tuple[int, int], ...], checks: Sequence[Note]
+    ) -> None:
+        self.outputs = outputs
+        self.writes = writes
+        self.checks = checks
+        self.watched = bool(checks)
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
@@ -75,6 +63,20 @@ class Interpreted:
         self, arrays: list[np.ndarray], slots: Sequence[Any], owner: status.Owner
     ) -> list[np.ndarray]:
         """What is computed; nothing, after a failure that nobody was told of."""
+        raise NotImplementedError
+
+
+class Interpreted(ByNumPy):
+    """A program that is interpreted node by node."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        recording = compilation.recording
+        super().__init__(recording.wanted, recording.writes, compilation.checks)
+        self.compilation = compilation
+
+    def _results(
+        self, arrays: list[np.ndarray], slots: Sequence[Any], owner: status.Owner
+    ) -> list[np.ndarray]:
         if owner.held:
             return [np.zeros(n.shape, n.dtype.numpy) for n in self.compilation.results]
         found = reference.run(self.compilation.graph, arrays, slots)

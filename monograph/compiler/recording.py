@@ -132,7 +132,7 @@ class Expansion:
         """Keep the checks of an entry, each once: equal calls have the same nodes."""
         known = {(each.bad.id, each.value.id) for each in self.checks}
         name = self.recording.entries[number].operator.name
-        shown = ", ".join(_described(node) for node in inputs)
+        shown = ", ".join(described(node) for node in inputs)
         for each in found:
             if (each.bad.id, each.value.id) not in known:
                 message = f"{name}: {each.message} (inputs: {shown})"
@@ -231,7 +231,8 @@ def _needed(recording: Recording) -> set[int]:
     return found
 
 
-def _described(node: Node | None) -> str:
+def described(node: Node | None) -> str:
+    """An input of a call, as errors show it."""
     if node is None or isinstance(node, Slot):
         return "None" if node is None else node.type.__name__
     return f"{node.dtype.name}{list(node.shape)}"

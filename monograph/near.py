@@ -1,0 +1,98 @@
+"""Reads of what lies a call or two behind known data, without a flush.
+
+`if mask.any():` and `int(draw < chance)` ask for a number that follows from data that is known by
+one small exact call. All else that is pending has nothing to do with it and stays pending, so that
+a loop that looks at its data is cut into fewer programs. Only calls whose results are exact are
+computed here, comparisons, counts, indices and views: the program that they stand in computes them
+again, and must find the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .backends.piecewise import Call, Unfit
+from .config import config
+from .ir.closure import NoClosure
+from .recorder import Record, Recorder, Signature
+from .storage import Memory, Value
+
+CALLS = 4  # behind known data
+ELEMENTS = 1 << 12  # that they read, altogether
+
+_calls: dict[int, Call | None] = {}  # by the number of a signature
+
+
+def is_near(recorder: Recorder, value: Value) -> list[Record] | None:
+    """The calls that compute a pending value from known data, if they are few and exact."""
+    if value.tape is not None or value.replaces is not None or recorder.hold:
+        return None
+    if config.backend != "cpu" or not config.tier0_limit:
+        return None
+    order: list[Record] = []
+    if _gather(value, recorder.epoch, order, ELEMENTS) < 0:
+        return None
+    return order
+
+
+def _gather(value: Value, epoch: int, order: list[Record], left: int) -> int:
+    """Put the calls that a value needs into order; how many elements are left, or -1."""
+    made = value.record
+    if value.epoch != epoch or made.__class__ is not Record or len(order) == CALLS:
+        return -1
+    if made in order:
+        return left
+    if not _is_exact(made.signature):
+        return -1
+    for given in made.inputs:
+        if given.__class__ is not Value:
+            continue
+        if given.memory is None:
+            left = _gather(given, epoch, order, left)
+        else:
+            left -= given.meta.size
+        if left < 0:
+            return -1
+    order.append(made)
+    return left if len(order) <= CALLS else -1
+
+
+def _is_exact(signature: Signature) -> bool:
+    """Whether NumPy's results are those of kernels to the bit."""
+    if not signature.operator.view and any([meta.smooth for meta in signature.outputs]):
+        return False
+    number = signature.number
+    if number not in _calls:
+        _calls[number] = _call_of(signature)
+    return _calls[number] is not None
+
+
+def _call_of(signature: Signature) -> Call | None:
+    try:
+        made = Call(signature.operator, signature.attributes, signature.inputs)
+    except (NoClosure, Unfit):
+        return None
+    return None if made.groups else made  # what may fail is for a program to check
+
+
+def compute(value: Value, order: list[Record]) -> None:
+    """Give a value its contents; whatever was launched has finished."""
+    found: dict[Record, list[Any]] = {}
+    with np.errstate(all="ignore"):
+        for made in order:
+            call = _calls[made.signature.number]
+            assert call is not None
+            given = [_contents(made.inputs[n], found) for n in call.closure.inputs]
+            found[made] = call.closure.call(*given)
+    value.memory = Memory(np.array(found[order[-1]][value.index], order="C"))
+    value.record = None
+
+
+def _contents(given: Any, found: dict[Record, list[Any]]) -> Any:
+    if given.__class__ is not Value:
+        return given
+    if given.memory is None:
+        return found[given.record][given.index]
+    return given.array()
