@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from .ir import build, index
@@ -84,12 +84,12 @@ def geometry_of(
     meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]
 ) -> Geometry | None:
     """The geometry of a chain of views over a storage of kind `meta`; None if it is not affine."""
-    if chain:
-        operator, attributes = chain[-1]
-        plain = _PLAIN.get(operator.name)
-        base = None if plain is None else geometry_of(meta, strides, chain[:-1])
-        if base is not None and all([extent.__class__ is int for extent in base.shape]):
-            return plain(base, *attributes)  # type: ignore[misc]
+    if chain and chain[-1][0].name in _PLAIN:
+        return _of_plain(meta, strides, chain)
+    return _of_any(meta, strides, chain)
+
+
+def _of_any(meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]) -> Geometry | None:
     key = (meta, strides, chain)
     try:
         return _known[key]
@@ -154,7 +154,18 @@ def _affine(node: Reindex, base: Geometry) -> Geometry | None:
     return Geometry(node.shape, _with_units(node.shape, found), base.offset + offset, base.dtype)
 
 
-# --- steps by plain numbers, ever new ones: worked out each time, and not remembered ---
+# --- steps by plain numbers, ever new ones: only the latest are remembered ---
+
+
+@lru_cache(1024)
+def _of_plain(
+    meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]
+) -> Geometry | None:
+    operator, attributes = chain[-1]
+    base = geometry_of(meta, strides, chain[:-1])
+    if base is None or not all([extent.__class__ is int for extent in base.shape]):
+        return _of_any(meta, strides, chain)
+    return _PLAIN[operator.name](base, *attributes)
 
 
 def _indexed(base: Geometry, places: tuple[Any, ...]) -> Geometry:

@@ -661,13 +661,22 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """A C-contiguous array of data, floats of the default dtype unless they are NumPy's own."""
     if isinstance(data, Tensor):
         data = data._array()
+    elif data.__class__ is list and Tensor in [each.__class__ for each in data]:
+        # NumPy would ask each for an array on its own memory, which is then shared for good.
+        data = [each._array() if each.__class__ is Tensor else each for each in data]
     given = isinstance(data, (np.ndarray, np.generic))
     array = np.asarray(data)
     if dtype is None:
         dtype = dtypes.from_numpy(array.dtype)
         if not given and dtype.is_smooth:
             dtype = dtypes.of_number(complex if dtype.is_complex else float)
-    return np.array(convert(array, dtype), dtype.numpy, order="C")
+    made = convert(array, dtype)
+    if (made is array and data.__class__ not in _COPIED) or not made.flags.c_contiguous:
+        made = np.array(made, order="C")
+    return made
+
+
+_COPIED = frozenset({list, tuple, float, int, bool})  # NumPy's array of these is a new one
 
 
 def tensor(

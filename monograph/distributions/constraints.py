@@ -15,12 +15,16 @@ from typing import Any
 from ..ir import build, dtypes
 from ..ir.check import check as require
 from ..ir.limits import finfo
-from ..ops.comparison import isclose
+from ..ops.comparison import eq, ge, gt, isclose, le, logical_and, logical_or, lt
 from ..ops.creation import full
 from ..ops.define import operator
 from ..ops.joining import stack as pile
 from ..ops.linalg.cholesky import cholesky_ex
 from ..ops.linalg.spectral import eigvalsh
+from ..ops.math import abs as absolute
+from ..ops.math import remainder, sub
+from ..ops.reduce import all as all_of
+from ..ops.reduce import sum as sum_of
 from ..ops.shape import cat as join
 from ..tensor import Tensor
 
@@ -30,6 +34,8 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
+    # For sets that are common: the name of a test in `TESTS`, and numbers that it is given.
+    common: tuple[Any, ...] | None = None
 
     def __init__(
         self, name: str = "", test: Callable[[Any], Any] | None = None,
@@ -39,6 +45,22 @@ class Constraint:
         self.test = test
         self.event_dim = self.event_dim if event_dim is None else event_dim
         self.is_discrete = self.is_discrete if is_discrete is None else is_discrete
+
+    @classmethod
+    def of(
+        cls, name: str, test: str, *bounds: Any, event_dim: int = 0, is_discrete: bool = False
+    ) -> Constraint:
+        """One of the common sets, between bounds."""
+        made = cls(name, None, event_dim, is_discrete)
+        made.compare(test, *bounds)
+        return made
+
+    def compare(self, test: str, *bounds: Any) -> None:
+        """Use one of the common tests, with bounds."""
+        apply = TESTS[test]
+        self.test = lambda x: apply(x, *bounds)
+        if all([bound.__class__ in (int, float) for bound in bounds]):
+            self.common = (test, *bounds)
 
     def check(self, value: Tensor) -> Tensor:
         """True where the value is allowed."""
@@ -57,8 +79,28 @@ class Constraint:
 _BOUNDS = ("lower_bound", "upper_bound")
 
 
+# Tests that are written with operators alone, so that they hold inside the definition of another:
+# a value is then checked by one recorded call.
+TESTS: dict[str, Callable[..., Any]] = {
+    "real": lambda x: eq(x, x),
+    "above": lambda x, low: gt(x, low),
+    "from": lambda x, low: ge(x, low),
+    "below": lambda x, high: lt(x, high),
+    "between": lambda x, low, high: logical_and(ge(x, low), le(x, high)),
+    "whole from": lambda x, low: logical_and(_whole(x), ge(x, low)),
+    "whole between": lambda x, low, high: logical_and(
+        logical_and(_whole(x), ge(x, low)), le(x, high)
+    ),
+    "yes or no": lambda x: logical_or(eq(x, 0), eq(x, 1)),
+    "real vector": lambda x: all_of(eq(x, x), -1),
+    "simplex": lambda x: logical_and(
+        all_of(ge(x, 0), -1), lt(absolute(sub(sum_of(x, -1), 1)), 1e-6)
+    ),
+}
+
+
 def _whole(x: Any) -> Any:
-    return x % 1 == 0
+    return eq(remainder(x, 1), 0)
 
 
 def _all_last(x: Any) -> Any:
@@ -80,7 +122,8 @@ class greater_than(Constraint):  # noqa: N801
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
-        super().__init__("GreaterThan", lambda x: lower_bound < x)
+        super().__init__("GreaterThan")
+        self.compare("above", lower_bound)
 
 
 class greater_than_eq(Constraint):  # noqa: N801
@@ -94,7 +137,8 @@ class greater_than_eq(Constraint):  # noqa: N801
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
-        super().__init__("GreaterThanEq", lambda x: lower_bound <= x)
+        super().__init__("GreaterThanEq")
+        self.compare("from", lower_bound)
 
 
 class less_than(Constraint):  # noqa: N801
@@ -108,7 +152,8 @@ class less_than(Constraint):  # noqa: N801
 
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
-        super().__init__("LessThan", lambda x: x < upper_bound)
+        super().__init__("LessThan")
+        self.compare("below", upper_bound)
 
 
 class _Between(Constraint):
@@ -132,9 +177,9 @@ class interval(_Between):  # noqa: N801
 
     title = "Interval"
 
-    def check(self, value: Tensor) -> Any:
-        """True where the value is allowed."""
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__(lower_bound, upper_bound)
+        self.compare("between", lower_bound, upper_bound)
 
 
 class half_open_interval(_Between):  # noqa: N801
@@ -165,9 +210,9 @@ class integer_interval(_Between):  # noqa: N801
     title = "IntegerInterval"
     is_discrete = True
 
-    def check(self, value: Tensor) -> Any:
-        """True where the value is allowed."""
-        return _whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__(lower_bound, upper_bound)
+        self.compare("whole between", lower_bound, upper_bound)
 
 
 class independent(Constraint):  # noqa: N801
@@ -328,18 +373,19 @@ def _correlation_factor(x: Any) -> Any:
 
 
 dependent = Constraint("Dependent()", lambda x: x == x)
-real = Constraint("Real()", lambda x: x == x)
+real = Constraint.of("Real()", "real")
 real_vector = independent(real, 1)
+real_vector.compare("real vector")
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
-nonnegative_integer = Constraint(
-    "IntegerGreaterThan(lower_bound=0)", lambda x: _whole(x) & (x >= 0), is_discrete=True
+boolean = Constraint.of("Boolean()", "yes or no", is_discrete=True)
+nonnegative_integer = Constraint.of(
+    "IntegerGreaterThan(lower_bound=0)", "whole from", 0, is_discrete=True
 )
-positive_integer = Constraint(
-    "IntegerGreaterThan(lower_bound=1)", lambda x: _whole(x) & (x >= 1), is_discrete=True
+positive_integer = Constraint.of(
+    "IntegerGreaterThan(lower_bound=1)", "whole from", 1, is_discrete=True
 )
-simplex = Constraint("Simplex()", lambda x: _all_last(x >= 0) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
+simplex = Constraint.of("Simplex()", "simplex", event_dim=1)
 one_hot = Constraint(
     "OneHot()", lambda x: _all_last((x == 0) | (x == 1)) & (x.sum(-1) == 1), 1, True
 )
@@ -357,15 +403,29 @@ corr_cholesky = Constraint("CorrCholesky()", _correlation_factor, 2)
 @operator(to=None, method=False)
 def required(x: Tensor, fine: Tensor, message: str) -> Any:
     """x, which must be as `fine` says: found when it is computed, and raised by the next read."""
-    bad = build.elementwise("not", fine)  # type: ignore[arg-type] # a definition runs on nodes
-    require(bad, build.cast(bad, dtypes.int64), message, error="ValueOutOfRange")
+    _require(fine, message)
     return x
+
+
+@operator(to=None, method=False, name="required")
+def required_within(x: Tensor, common: tuple[Any, ...], message: str) -> Any:
+    """The same for a set that is common."""
+    test, *bounds = common
+    _require(TESTS[test](build.apply("detach", x) if x.dtype.is_smooth else x, *bounds), message)  # type: ignore[arg-type]
+    return x
+
+
+def _require(fine: Any, message: str) -> None:
+    bad = build.elementwise("not", fine)
+    require(bad, build.cast(bad, dtypes.int64), message, error="ValueOutOfRange")
 
 
 def validated(value: Tensor, constraint: Constraint, message: str, now: bool) -> Tensor:
     """The value, once it is known to be allowed: `now`, or when it is computed."""
     if constraint is dependent:
         return value
+    if constraint.common is not None and not now:
+        return required_within(value, constraint.common, message)
     fine = constraint.check(value.detach())
     if now:
         if not bool(fine.all()):

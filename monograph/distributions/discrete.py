@@ -11,6 +11,8 @@ from typing import Any
 import monograph as mg
 import monograph.nn.functional as F
 
+from ..ir import build, dtypes
+from ..ops.define import operator
 from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, broadcast_all, derived, uniform
@@ -307,6 +309,17 @@ class _Categories(Distribution):
         return -(self._log_probs() * self.probs).sum(-1)
 
 
+@operator(to=None, method=False)
+def at_category(logits: Tensor, value: Tensor) -> Any:
+    """What the last axis has at the place of a category; batches are broadcast."""
+    place: Any = build.cast(value, dtypes.int64)  # type: ignore[arg-type] # nodes
+    shape = build.broadcast_shapes(logits.shape[:-1], place.shape)
+    count = logits.shape[-1]
+    rows: Any = build.broadcast_to(logits, (*shape, count))  # type: ignore[arg-type]
+    place = build.broadcast_to(place, shape)
+    return mg.squeeze(mg.gather(rows, -1, mg.unsqueeze(place, -1)), -1)
+
+
 class Categorical(_Categories):
     """The number of a category.
 
@@ -344,10 +357,7 @@ class Categorical(_Categories):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability."""
-        place = self._checked(value).long().unsqueeze(-1)
-        shape = mg.broadcast_shapes(tuple(place.shape[:-1]), tuple(self.logits.shape[:-1]))
-        logits = self.logits.expand(*shape, self._num_events)
-        return logits.gather(-1, place.expand(*shape, 1)).squeeze(-1)
+        return at_category(self.logits, self._checked(value))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """The numbers of all categories."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +33,16 @@ class finfo:
         chosen = get_default_dtype() if dtype is None else dtype
         if not chosen.is_smooth:
             raise TypeError(f"finfo needs a floating point dtype, got {chosen.name}; see iinfo")
-        part = chosen.to_real()
-        found = _float_limits(part)
-        facts: dict[str, Any] = {"dtype": part.name, "bits": 8 * part.itemsize}
-        for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
-            facts[name] = float(getattr(found, name))
-        for name, value in facts.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(_facts(chosen.to_real()))
+
+
+@functools.cache
+def _facts(part: DType) -> dict[str, Any]:
+    found = _float_limits(part)
+    facts: dict[str, Any] = {"dtype": part.name, "bits": 8 * part.itemsize}
+    for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+        facts[name] = float(getattr(found, name))
+    return facts
 
 
 def _float_limits(dtype: DType) -> Any:
