@@ -142,7 +142,7 @@ def _kernels(made: Compilation) -> list[KernelReport]:
 def _parallel_regions(made: Compilation) -> int:
     """Times that a launch splits work over threads; a library call is taken to do it once."""
     split = getattr(made.backend, "parallel_regions", None)
-    if split is None:  # a GPU
+    if split is None or made.backend.is_light(made.instructions):  # a GPU, or a single thread
         return 0
     assert made.plan is not None
     kernels = made.kernels

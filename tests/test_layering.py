@@ -31,7 +31,7 @@ LAYERS = [
     {"launches"},
     {"recorder"},
     {"signatures"},
-    {"pending", "retention"},
+    {"near", "pending", "retention"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

@@ -535,3 +535,19 @@ def test_parts_and_sums_of_a_shape_are_shapes(part):
     own, theirs = part(mg.zeros(2, 3, 4).shape), part(torch.zeros(2, 3, 4).shape)
     assert type(own).__name__ == type(theirs).__name__
     assert own == theirs and getattr(own, "numel", int)() == getattr(theirs, "numel", int)()
+
+
+def test_a_list_with_tensors_shares_no_memory_with_numpy():
+    x = mg.tensor([1.0, 2.0])
+    made = mg.tensor([x[0], 3.0, x[1]])
+    assert made.tolist() == [1.0, 3.0, 2.0]
+    assert not x._storage.value.exposed
+
+
+@pytest.mark.parametrize("dtype", [None, mg.float32, mg.int32])
+def test_a_tensor_is_a_copy_that_lies_in_order(dtype):
+    turned = np.arange(6.0).reshape(2, 3).T
+    made = mg.tensor(turned, dtype=dtype)
+    turned[0, 0] = 9.0
+    assert made.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert made._array().flags.c_contiguous

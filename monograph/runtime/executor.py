@@ -28,7 +28,9 @@ HERE = 0  # the ticket of what ran in the thread that submitted it: it is over
 # Both sides spin a while before they sleep, because waking a sleeping thread costs 30 to 100
 # microseconds. They yield at every turn: with OpenMP's own threads spinning too, there are more
 # threads than processors, and a spin that does not yield holds up the very work it waits for.
+# A thread that was not needed for longer than it spins gives up sooner the next time.
 IDLE_SPIN_NANOSECONDS = 200_000
+SHORT_SPIN_NANOSECONDS = 10_000
 WAIT_SPIN_NANOSECONDS = 50_000
 WAIT_SLICE_NANOSECONDS = 50_000_000
 
@@ -42,6 +44,7 @@ _LOOP = """
 @mg_asleep = global i32 0, align 64
 @mg_waiters = global i32 0, align 64
 @mg_stop = global i32 0
+@mg_patience = global i64 IDLE_SPIN
 @mg_queue = global [QUEUE x ptr] zeroinitializer, align 64
 @mg_thread = global i64 0
 @mg_mutex = global [128 x i8] zeroinitializer, align 64
@@ -135,12 +138,19 @@ entry:
 next:
   %done = load atomic i64, ptr @mg_completed monotonic, align 8
   %goal = add i64 %done, 1
-  %quick = call i1 @spin(ptr @mg_submitted, i64 %goal, i64 IDLE_SPIN)
+  %patience = load i64, ptr @mg_patience
+  %idle.since = call i64 @clock(i32 1)
+  %quick = call i1 @spin(ptr @mg_submitted, i64 %goal, i64 %patience)
   br i1 %quick, label %run, label %rest
 rest:
   %work = call i1 @sleep(i64 %done)
   br i1 %work, label %run, label %exit
 run:
+  %woken = call i64 @clock(i32 1)
+  %pause = sub i64 %woken, %idle.since
+  %short = icmp slt i64 %pause, IDLE_SPIN
+  %next.patience = select i1 %short, i64 IDLE_SPIN, i64 SHORT_SPIN
+  store i64 %next.patience, ptr @mg_patience
   %place = urem i64 %done, QUEUE
   %frame.at = getelementptr ptr, ptr @mg_queue, i64 %place
   %frame = load ptr, ptr %frame.at
@@ -399,6 +409,7 @@ class _Native:
 def _loop_text() -> str:
     text = _LOOP.replace("QUEUE", str(QUEUE))
     text = text.replace("IDLE_SPIN", str(IDLE_SPIN_NANOSECONDS))
+    text = text.replace("SHORT_SPIN", str(SHORT_SPIN_NANOSECONDS))
     return text.replace("WAIT_SPIN", str(WAIT_SPIN_NANOSECONDS))
 
 

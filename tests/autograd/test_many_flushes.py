@@ -85,3 +85,50 @@ def test_parameters_change_behind_the_pass_only():
         found.append([leaf.detach() for leaf in leaves])
     for a, b in zip(*found):
         close(a, b)
+
+
+def test_a_pass_goes_flush_by_flush_without_recording_again():
+    loss, leaves = episode(mg, 9)
+    mg.stats.reset()
+    loss.backward()
+    assert mg.stats().pending == 0  # all parts were run
+    assert mg.stats().flushes >= 9
+    assert all(leaf.grad._storage.value.ready for leaf in leaves)
+
+
+def test_gradients_are_added_to_those_there():
+    found = []
+    for library in (mg, torch):
+        loss, leaves = episode(library, 7)
+        for leaf in leaves:
+            leaf.grad = library.ones(tuple(leaf.shape))
+        loss.backward()
+        found.append([leaf.grad for leaf in leaves])
+    for a, b in zip(*found):
+        close(a, b)
+
+
+def test_a_loss_that_was_read_and_a_gradient_that_is_given():
+    found = []
+    for library in (mg, torch):
+        loss, leaves = episode(library, 7)
+        loss.item()
+        loss.backward(library.tensor(2.5))
+        found.append([leaf.grad for leaf in leaves])
+    for a, b in zip(*found):
+        close(a, b)
+
+
+def test_masks_that_nobody_kept_are_computed_again():
+    found = []
+    for library in (mg, torch):
+        weight = library.tensor(WEIGHT, requires_grad=True)
+        losses = []
+        for n in range(7):
+            hidden = library.ones(3) @ weight * (n - 3)
+            kept = library.where(hidden.detach() > 0, hidden * hidden, hidden)
+            if kept.sum().item() != 0:
+                losses.append(kept.sum())
+        library.stack(losses).sum().backward()
+        found.append(weight.grad)
+    close(*found)

@@ -241,3 +241,19 @@ def test_transforms_invert_themselves():
         transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(0, 2)]),
     ):  # fmt: skip
         assert np.allclose(made.inv(made(x)).tolist(), x.tolist(), atol=1e-5)
+
+
+def test_a_category_costs_few_recorded_calls():
+    chances, category = mg.tensor([0.25, 0.75]), mg.tensor(1)
+    mg.synchronize()
+    mg.stats.reset()
+    found = mg.distributions.Categorical(chances).log_prob(category)
+    assert mg.stats().pending <= 7  # two sums of probabilities, two checks, logarithms, the place
+    assert found.item() == pytest.approx(np.log(0.75))
+
+
+@pytest.mark.parametrize("value", [-1, 2, 7])
+def test_categories_that_are_none_raise(value):
+    made = mg.distributions.Categorical(mg.tensor([0.25, 0.75]))
+    with pytest.raises(ValueError, match="within the support"):
+        made.log_prob(mg.tensor(value)).item()

@@ -266,3 +266,19 @@ def test_a_team_smaller_than_asked_for_does_all_the_work() -> None:
     )
     check = "EXECUTOR.wait(launch(Program([increment], 1)))\nassert data.tolist() == [1.0] * 1000\n"
     subprocess.run([sys.executable, "-c", script + check], cwd=ROOT, check=True)
+
+
+def test_light_programs_run_in_the_thread_that_launches_them():
+    import monograph as mg
+
+    with mg.config.override(backend="cpu", tier0_limit=0):
+        small, large = mg.ones(8), mg.ones(1 << 20)
+        (small * 2).tolist(), mg.eval(large * 2)
+        mg.synchronize()
+        before = EXECUTOR._native.submitted.value
+        assert (small * 2).tolist() == [2.0] * 8
+        assert EXECUTOR._native.submitted.value == before
+        mg.eval(large * 2)
+        assert EXECUTOR._native.submitted.value == before + 1
+        total = (small * 3).sum()  # behind one that is on its way
+        assert total.item() == 24.0

@@ -19,19 +19,11 @@ from ...codegen.llvm.bounds import OUTSIDE
 from ...codegen.llvm.window import with_scratch
 from ...codegen.window import Window
 from ...compiler.disk import shelf
-from ...compiler.facts import Facts, facts_of
+from ...compiler.facts import Facts, facts_of, launched
 from ...compiler.host import real_numbers
 from ...compiler.image import Image
 from ...compiler.pipeline import Compilation, Outcome, notes_at
-from ...compiler.plan import (
-    HostStep,
-    KernelStep,
-    LibraryStep,
-    Plan,
-    each_kernel,
-    flat,
-    shape_at,
-)
+from ...compiler.plan import HostStep, KernelStep, Plan, each_kernel, flat, shape_at
 from ...config import config
 from ...ir import dtypes
 from ...ir.extent import Extent, Values, hint
@@ -57,8 +49,8 @@ MANY_SIZES = True  # `build` makes programs for many sizes too
 DIGEST_LENGTH = 40  # of the names on disk
 KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
-# What some ten microseconds are enough for, and too little for several threads to share.
-LIGHT_BYTES, LIGHT_WORK = 1 << 17, 1 << 15
+# What some ten microseconds are enough for.
+LIGHT_BYTES, LIGHT_WORK = 1 << 18, 1 << 18
 
 WORK = 1 << 20  # operations of products that are worth a second thread
 
@@ -118,9 +110,14 @@ def fit_window(window: Window) -> Window:
     return with_scratch(window, native.vector_bits())
 
 
-def _is_light(facts: Sequence[Facts]) -> bool:
-    """Whether a program takes no longer than handing it to another thread."""
-    moved, computed = sum([f.bytes for f in facts]), sum([f.flops for f in facts])
+def is_light(facts: Sequence[Facts]) -> bool:
+    """Whether a program takes no longer than handing it to another thread: any may run it then.
+
+    Where the thread that launches it does, its kernels are not shared by several.
+    """
+    if any(each.kind == "library" for each in launched(facts)):
+        return False
+    moved, computed = sum([each.bytes for each in facts]), sum([each.flops for each in facts])
     return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
 
 
@@ -141,10 +138,8 @@ class CpuExecutable:
         native_program.program.facts = partial(
             facts_of_parts, native_program.parts, facts or (lambda: known)
         )
-        kinds = {step.__class__ for step in flat(image.plan.steps)}
-        on_host = HostStep in kinds
-        if not on_host and LibraryStep not in kinds:
-            native_program.program.light = _is_light(known if facts is None else facts())
+        on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
+        native_program.program.light = is_light(known if facts is None else facts())
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = native_program

@@ -1,0 +1,126 @@
+"""Recordings that run call by call give what the whole graph gives."""
+
+import numpy as np
+import pytest
+
+import monograph as mg
+import monograph.nn.functional as F
+from monograph import backends
+from monograph.backends import piecewise
+from monograph.compiler.pipeline import compile_recording
+from monograph.runtime import status
+from monograph.storage import concrete
+from monograph.tracing import kind, trace
+
+
+def results(executable, arrays, numbers):
+    leaves = [concrete(a.copy(), kind(*a.shape, dtype=mg.from_numpy(a).dtype)) for a in arrays]
+    return [
+        np.asarray(o.array() if hasattr(o, "array") else o.data)
+        for o in executable.run(leaves, numbers)
+    ]
+
+
+def agree(function, *arrays):
+    """Run a function's recording both ways."""
+    kinds = [kind(*a.shape, dtype=mg.from_numpy(a).dtype) for a in arrays]
+    recording, numbers = trace(function, *kinds)
+    made = piecewise.interpreted(recording)
+    assert made is not None
+    whole = compile_recording(recording, backends.load("reference"))
+    found, wanted = (results(each, arrays, numbers) for each in (made, whole))
+    assert found and len(found) == len(wanted)
+    for a, b in zip(found, wanted):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    return made
+
+
+draws = np.random.default_rng(0)
+X = draws.standard_normal((5, 4)).astype(np.float32)
+W = draws.standard_normal((4, 3)).astype(np.float32)
+
+
+def test_a_training_step():
+    def step(x, w, labels, state):  # leaves in the order of their use
+        w.requires_grad_()
+        loss = F.cross_entropy(F.layer_norm(x @ w, (3,)), labels)
+        (gradient,) = mg.autograd.grad(loss, w)
+        state.mul_(0.9).add_(gradient)
+        return loss, gradient
+
+    agree(step, X, W, np.array([0, 2, 1, 1, 0]), np.zeros_like(W))
+
+
+def test_a_value_that_is_used_twice_and_one_that_is_cut_off():
+    def step(x, w):
+        w.requires_grad_()
+        hidden = mg.tanh(x @ w)
+        loss = (hidden * hidden.detach() + hidden.exp()).sum() + w.sum()
+        return mg.autograd.grad(loss, w)
+
+    agree(step, X, W)
+
+
+def test_ends_inside_the_graph():
+    def step(x, w):
+        w.requires_grad_()
+        hidden = x @ w
+        return mg.autograd.grad((hidden.relu() * 3).sum(), (hidden, w))
+
+    agree(step, X, W)
+
+
+def test_joined_pieces_of_many_turns():
+    def step(x, w):
+        w.requires_grad_()
+        parts = [-(row * n) for n, row in enumerate((x @ w).unbind(0))]
+        loss = mg.stack(parts).sum() + mg.cat(parts).max()
+        return loss, *mg.autograd.grad(loss, w)
+
+    agree(step, X, W)
+
+
+def test_dear_calls_are_made_once_for_their_kind():
+    def step(n):
+        def run(x, w):
+            for _ in range(n):
+                x = mg.tanh(x @ w @ w.T)
+            return x
+
+        return run
+
+    agree(step(2), X, W)
+    before = len(piecewise._calls)
+    agree(step(7), X, W)
+    assert len(piecewise._calls) == before
+
+
+def test_second_derivatives_are_for_the_whole_graph():
+    def step(x):
+        x.requires_grad_()
+        (first,) = mg.autograd.grad((x**3).sum(), x, create_graph=True)
+        return mg.autograd.grad(first.sum(), x)
+
+    recording, _ = trace(step, kind(4))
+    assert piecewise.interpreted(recording) is None
+
+
+def test_wrong_data_is_named_and_nothing_is_written():
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        table, total = mg.tensor([1.0, 2.0]), mg.zeros(1)
+        mg.synchronize()
+        total.add_(table[mg.tensor([1, 4])].sum())
+        with pytest.raises(IndexError, match="index 4 is out of range.*test_piecewise.py"):
+            total.item()
+        assert total.item() == 0.0
+        assert not status.current().held
+
+
+def test_what_flushes_kept_is_not_computed_again():
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        w = mg.tensor(W, requires_grad=True)
+        hidden = mg.tensor(X) @ w
+        assert hidden.sum().item() == pytest.approx(float((X @ W).sum()), rel=1e-4)
+        (hidden * hidden).sum().backward()
+        np.testing.assert_allclose(w.grad.numpy(), 2 * X.T @ (X @ W), rtol=1e-4)

@@ -1,0 +1,78 @@
+"""Graphs as Python functions compute what the reference says."""
+
+import numpy as np
+
+from monograph.ir import build, dtypes, index, reference
+from monograph.ir.closure import Closure
+from monograph.ir.node import axis, interning
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+Y = np.linspace(-2, 2, 4, dtype=np.float32)
+
+
+def agree(outputs, buffers, slots=()):
+    made = Closure(outputs)
+    given = [(*buffers, *slots)[number] for number in made.inputs]
+    with np.errstate(all="ignore"):
+        found = made.call(*given)
+    numbers = (*[0] * len(buffers), *slots)
+    for a, b in zip(found, reference.run(outputs, buffers, numbers), strict=True):
+        a = np.asarray(a)
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_array_equal(a, b)
+
+
+def test_elementwise_reductions_and_views():
+    with interning():
+        x = build.buffer(0, (3, 4), dtypes.float32)
+        y = build.buffer(1, (4,), dtypes.float32)
+        wide = build.broadcast_to(y, (3, 4))
+        turned = build.permute(x * wide, (1, 0))
+        rows = build.reduce("add", turned, (0,))
+        agree(
+            [turned, rows, build.reduce("max", x, (0, 1)), build.reduce("argmax", x, (1,))], [X, Y]
+        )
+        agree([build.reshape(turned, (2, 6)), build.cast(x, dtypes.int8), x < wide], [X, Y])
+
+
+def test_places_outside_are_filled():
+    with interning():
+        x = build.buffer(0, (4,), dtypes.float32)
+        place = index.wrap(axis(0, 6)) - 1
+        guard = index.within(place, 4)
+        agree([build.reindex(x, (6,), (place,), guard, 7.0)], [Y])
+        agree([build.reindex(x, (6,), (index.wrap(axis(0, 6)) // 2,))], [Y])
+
+
+def test_indices_from_data_and_numbers():
+    where = np.array([3, 0, 2])
+    with interning():
+        x = build.buffer(0, (4,), dtypes.float32)
+        picked = build.reindex(
+            x,
+            (3,),
+            (index.Read(0, (index.wrap(axis(0, 3)),), 4),),
+            reads=[build.buffer(1, (3,), dtypes.int64)],
+        )
+        agree([picked * build.slot(2, float)], [Y, where], [2.5])
+
+
+def test_sixteen_bits_are_computed_in_thirty_two():
+    halves = (np.arange(6) / 3).astype(np.float16)
+    with interning():
+        x = build.buffer(0, (6,), dtypes.float16)
+        agree([x * x + x, build.reduce("add", x, (0,))], [halves])
+
+
+def test_single_numbers_and_empty_arrays():
+    with interning():
+        x = build.buffer(0, (), dtypes.float32)
+        empty = build.buffer(1, (0, 2), dtypes.float32)
+        given = [np.asarray(3.0, np.float32), np.zeros((0, 2), np.float32)]
+        agree([build.broadcast_to(x, (2, 2)), x * x, build.reduce("add", empty, (0,))], given)
+
+
+def test_an_array_that_is_given_turned():
+    with interning():
+        x = build.buffer(0, (4, 3), dtypes.float32)
+        agree([build.permute(x, (1, 0)), build.reshape(x, (12,))], [X.T])
