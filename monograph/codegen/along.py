@@ -1,9 +1,9 @@
-"""Functions along one axis that are no loop nest: running totals, and order.
+"""Functions along one axis that are no loop nest: running totals, recurrences, and order.
 
-An `Along` is a kernel without stages. It sees its operand as [before, length, behind], contiguous,
-and works along the middle. Its arguments are the operand, the result and, for order, scratch memory
-with a part for each worker. Any of its sizes may be an Extent, one that varies. What each function
-means stands in `ir/native_order.py`.
+An `Along` is a kernel without stages. It sees its operands as [before, length, behind], contiguous,
+and works along the middle. Its arguments are the operands, the result and, for order, scratch
+memory with a part for each worker. Any of its sizes may be an Extent, one that varies. What each
+function means stands in `ir/native_order.py`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ LONGEST = 1 << 31  # places have 32 bits while rows are sorted
 TOTALS = frozenset({"scan_add", "scan_mul"})
 EXTREMES = frozenset({"scan_max", "scan_min"})
 POSITIONS = frozenset({"scan_argmax", "scan_argmin"})  # of extremes
+RECURRENCES = frozenset({"scan_linear"})  # of two arrays
 ORDERS = frozenset({"argsort", "top_positions"})
 
 
 @dataclass(frozen=True)
 class Along(Kernel):
-    """One function along an axis; `first` is how many of the order are wanted."""
+    """One function along an axis; `first` is how many of the order are wanted.
+
+    `reverse`: totals and recurrences go from the last element to the first.
+    """
 
     function: str = ""
     dtype: DType = dtypes.float32
@@ -41,12 +45,18 @@ class Along(Kernel):
     behind: int = 1
     first: int = 0
     descending: bool = False
+    reverse: bool = False
     workers: int = 1
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return self.before * self.behind
+
+    @property
+    def operands(self) -> int:
+        """How many arrays it takes, all of one shape."""
+        return 2 if self.function in RECURRENCES else 1
 
     @property
     def method(self) -> str:
@@ -88,6 +98,8 @@ def format_along(kernel: Along) -> str:
     """The kernel as text."""
     shape = f"[{kernel.before}, {kernel.length}, {kernel.behind}]"
     lines = [f"kernel {kernel.name}", f"  {kernel.function} of {kernel.dtype.name}{shape}"]
+    if kernel.reverse:
+        lines.append("  from the last on")
     if kernel.function in ORDERS:
         order = "falling" if kernel.descending else "rising"
         lines.append(f"  the first {kernel.first}, {order}, by {kernel.method}")
@@ -100,11 +112,14 @@ def make_along(
     """The kernel of a native function of an array, or None where there is none."""
     if not shape or not all(proven(n, 1) for n in shape) or not _has(dtype):
         return None
-    axis, first, descending = len(shape) - 1, 0, False
-    if function in TOTALS | EXTREMES | POSITIONS:
+    axis, first, descending, reverse = len(shape) - 1, 0, False, False
+    if function in TOTALS | EXTREMES | POSITIONS | RECURRENCES:
         if dtype.is_half or (function in TOTALS and dtype is dtypes.bool_):
             return None
+        if function in RECURRENCES and dtype.kind is not Kind.FLOAT:
+            return None
         axis += options[0] + 1 if options else 0
+        reverse = bool(options[1:]) and options[1]
     elif function == "argsort":
         first, descending = shape[-1], bool(options[0])
     elif function == "top_positions":
@@ -112,20 +127,19 @@ def make_along(
     else:
         return None
     before, length, behind = prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
-    result = dtype if function in TOTALS | EXTREMES else dtypes.int64
+    result = dtypes.int64 if function in POSITIONS | ORDERS else dtype
     elements = before * behind * (first if function in ORDERS else length)
     if length >= LONGEST or not proven(elements, 1):
         return None
-    uses = (
-        BufferUse(dtype, before * length * behind, "in"),
-        BufferUse(result, elements, "out"),
-    )
+    taken = BufferUse(dtype, before * length * behind, "in")
+    several = (taken, taken) if function in RECURRENCES else (taken,)
+    uses = (*several, BufferUse(result, elements, "out"))
     rows = before * behind
     workers = threads if isinstance(rows, Extent) else max(1, min(rows, threads))
     made = Along(
         "", (), (), uses, Schedule(parallel=workers > 1), function=function, dtype=dtype,
         before=before, length=length, behind=behind, first=first, descending=descending,
-        workers=workers,
+        reverse=reverse, workers=workers,
     )  # fmt: skip
     if made.scratch:
         scratch = BufferUse(dtypes.int64, workers * made.scratch, "partials")

@@ -55,7 +55,7 @@ def run(kernel: Kernel, arguments: list[Array]) -> None:
     array([0., 2., 4.], dtype=float32)
     """
     if isinstance(kernel, Along):
-        arguments[1][:] = _along(kernel, arguments[0]).reshape(-1)
+        arguments[kernel.operands][:] = _along(kernel, arguments).reshape(-1)
         return
     for part in kernel.prologue_kernels():
         _Run(part, iter(arguments[-len(part.buffers) :])).outer(())
@@ -66,12 +66,14 @@ def run(kernel: Kernel, arguments: list[Array]) -> None:
         _Run(kernel, _segment_arguments(kernel, arguments, segment)).outer((size,))
 
 
-def _along(kernel: Along, x: Array) -> Array:
+def _along(kernel: Along, arguments: list[Array]) -> Array:
     """What a function along an axis gives; of equal elements the earlier comes first."""
-    whole = x.reshape(kernel.before, kernel.length, kernel.behind)
+    shape = (kernel.before, kernel.length, kernel.behind)
+    operands = [x.reshape(shape) for x in arguments[: kernel.operands]]
     if kernel.function not in ORDERS:
-        return native.run(kernel.function, [whole], (-2,))
-    order = native.run("argsort", [whole[..., 0]], (kernel.descending,))
+        options = (-2, True) if kernel.reverse else (-2,)
+        return native.run(kernel.function, operands, options)
+    order = native.run("argsort", [operands[0][..., 0]], (kernel.descending,))
     return order[:, : kernel.first]
 
 

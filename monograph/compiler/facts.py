@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from ..codegen import kernel as k
-from ..codegen.along import TOTALS, Along
+from ..codegen.along import Along
 from ..codegen.window import Window
 from ..ir.dtypes import BY_NAME
 from ..ir.extent import Values, value_at
@@ -132,11 +132,14 @@ def _window(window: Window, values: Values, origin: tuple[int, ...]) -> Facts:
     return Facts(window.name, "generated", nbytes, nbytes, flops, origin)
 
 
+FLOPS = {"scan_add": 1, "scan_mul": 1, "scan_linear": 2}  # for each element, along an axis
+
+
 def _along(kernel: Along, values: Values, origin: tuple[int, ...]) -> Facts:
     passed = [use for use in kernel.buffers if use.role != "partials"]
     nbytes = sum(value_at(use.elements, values) * use.dtype.itemsize for use in passed)
     elements = value_at(kernel.rows * kernel.length, values)
-    flops = elements if kernel.function in TOTALS else 0
+    flops = elements * FLOPS.get(kernel.function, 0)
     return Facts(kernel.name, "generated", nbytes, nbytes, flops, origin)
 
 

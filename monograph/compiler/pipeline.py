@@ -349,10 +349,10 @@ def _require_fixed_sizes(units: Sequence[Unit]) -> None:
 
 
 def _lower_along(fusion: Fusion, node: Node) -> Lowered:
-    """The kernel of a Call: its operand, its result, and scratch memory if it has any."""
+    """The kernel of a Call: its operands, its result, and scratch memory if it has any."""
     assert fusion.along is not None
     kernel = fusion.along(node)
-    scratch = ["scratch"] * (len(kernel.buffers) - 2)
+    scratch = ["scratch"] * (len(kernel.buffers) - len(node.inputs) - 1)
     return Lowered(kernel, [*node.inputs, node, *scratch])
 
 

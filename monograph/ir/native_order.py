@@ -33,8 +33,13 @@ def _wider(x: Array) -> Any:
 
 
 @native(like)
-def scan_add(x: Array, axis: int = -1) -> Array:
-    """out[i] = x[0] + … + x[i] along an axis, which counts from the last: -1, -2, …"""
+def scan_add(x: Array, axis: int = -1, reverse: bool = False) -> Array:
+    """out[i] = x[0] + … + x[i] along an axis, which counts from the last: -1, -2, …
+
+    In reverse it is x[i] + … + x[-1].
+    """
+    if reverse:
+        return np.flip(scan_add(np.flip(x, axis), axis), axis)
     with np.errstate(all="ignore"):
         return np.cumsum(x, axis=axis, dtype=_wider(x)).astype(x.dtype, copy=False)
 
@@ -44,6 +49,22 @@ def scan_mul(x: Array, axis: int = -1) -> Array:
     """out[i] = x[0] · … · x[i] along an axis."""
     with np.errstate(all="ignore"):
         return np.cumprod(x, axis=axis, dtype=_wider(x)).astype(x.dtype, copy=False)
+
+
+@native(like)
+def scan_linear(x: Array, factor: Array, axis: int = -1, reverse: bool = False) -> Array:
+    """out[i] = factor[i] · out[i - 1] + x[i] along an axis; out[0] = x[0].
+
+    In reverse it is factor[i] · out[i + 1] + x[i], from the last on.
+    """
+    if reverse:
+        return np.flip(scan_linear(np.flip(x, axis), np.flip(factor, axis), axis), axis)
+    out = np.array(np.moveaxis(x, axis, 0), _wider(x))
+    factors = np.moveaxis(factor, axis, 0)
+    with np.errstate(all="ignore"):
+        for k in range(1, len(out)):
+            out[k] += factors[k] * out[k - 1]
+    return np.moveaxis(out, 0, axis).astype(x.dtype)
 
 
 @native(like)

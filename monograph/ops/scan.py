@@ -26,12 +26,6 @@ def _summable(x: Any, dtype: DType | None) -> Any:
     return build.cast(x, dtype or (dtypes.int64 if x.dtype.kind < Kind.FLOAT else x.dtype))
 
 
-def _reversed(x: Any, axis: int) -> Any:
-    places: list[Any] = list(coordinates(x.shape))
-    places[axis] = x.shape[axis] - 1 - places[axis]
-    return build.reindex(x, x.shape, places)
-
-
 def _from_last(x: Any, dim: int) -> int:
     """The axis meant by `dim`, counted from the last."""
     axis: int = axis_of(x, dim) - x.ndim
@@ -46,24 +40,24 @@ def _along(x: Any, dim: int, function: Callable[[Any, int], Any]) -> Any:
     return build.reshape(function(build.reshape(x, (1,)), -1), ())
 
 
-def _scanned(function: str, x: Any, axis: int) -> Any:
+def _scanned(function: str, x: Any, *options: Any) -> Any:
     """A running total along an axis, counted from the last; 16-bit floats in float32."""
     wide = build.cast(x, dtypes.accumulator(x.dtype))
-    return build.cast(build.call(function, wide, options=(axis,)), x.dtype)
+    return build.cast(build.call(function, wide, options=options), x.dtype)
 
 
 # --- along one axis, which counts from the last: -1, -2, … ----------------------------------------
 
 
 @operator(to=None, method=False)
-def running_sum(x: Tensor, axis: int = -1) -> Any:
-    """out[…, i] = x[…, 0] + … + x[…, i]."""
-    return _scanned("scan_add", x, axis)
+def running_sum(x: Tensor, axis: int = -1, reverse: bool = False) -> Any:
+    """out[…, i] = x[…, 0] + … + x[…, i]; in reverse, x[…, i] + … + x[…, -1]."""
+    return _scanned("scan_add", x, axis, reverse)
 
 
 @running_sum.derivative
-def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
-    return (_reversed(running_sum(_reversed(g, axis), axis), axis),)
+def _(g: Any, y: Any, x: Any, axis: int = -1, reverse: bool = False) -> Any:
+    return (running_sum(g, axis, not reverse),)
 
 
 @operator(to=None, method=False)
@@ -80,22 +74,39 @@ def running_logsumexp(x: Tensor) -> Any:
 
 @running_product.derivative
 def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
-    return _pull_doubled(g, x, lambda a, b: a * b, 1.0, axis)
+    """No division, so zeros do no harm."""
+    return (_asked(g, x, axis, False) * f.conj(_shifted(y, 1, 1.0, axis)),)
+
+
+@operator(to=None, method=False)
+def running_linear(x: Tensor, factor: Tensor, axis: int = -1, reverse: bool = False) -> Any:
+    """out[…, i] = factor[…, i] · out[…, i - 1] + x[…, i]; out[…, 0] = x[…, 0].
+
+    In reverse it is factor[…, i] · out[…, i + 1] + x[…, i], from the last on.
+    """
+    wide = [build.cast(a, dtypes.accumulator(a.dtype)) for a in (x, factor)]
+    return build.cast(build.call("scan_linear", *wide, options=(axis, reverse)), x.dtype)
+
+
+@running_linear.derivative
+def _(g: Any, y: Any, x: Any, factor: Any, axis: int = -1, reverse: bool = False) -> Any:
+    h = _asked(g, factor, axis, reverse)
+    return h, h * f.conj(_shifted(y, -1 if reverse else 1, 0.0, axis))
+
+
+def _asked(g: Any, factor: Any, axis: int, reverse: bool) -> Any:
+    """h[i] = g[i] + factor[i + 1] · h[i + 1]: what a result and all later ones ask of x[i]."""
+    later = f.conj(_shifted(factor, 1 if reverse else -1, 0.0, axis))
+    return running_linear(g, later, axis, not reverse)
 
 
 @running_logsumexp.derivative
 def _(g: Any, y: Any, x: Any) -> Any:
-    return _pull_doubled(g, x, _logaddexp, float("-inf"), -1)
-
-
-def _pull_doubled(
-    g: Any, x: Any, combine: Callable[[Any, Any], Any], neutral: float, axis: int
-) -> Any:
-    """The derivative of the same scan written by doubling: no division, so zeros do no harm."""
+    """That of the same scan written by doubling."""
     source = build.apply("mark", x)
     rows, reach = source, 1
-    while reach < x.shape[axis]:
-        rows = combine(rows, _shifted(rows, reach, neutral, axis))
+    while reach < x.shape[-1]:
+        rows = _logaddexp(rows, _shifted(rows, reach, float("-inf"), -1))
         reach *= 2
     return vjp([rows], [g], [source]) if x.size else (g,)
 

@@ -82,6 +82,29 @@ def test_extremes(dtype, shape, axis):
         run(function, (axis,), shape, dtype, x=x)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape, axis", [
+    ((1,), -1), ((3, 130), -1), ((130, 3), -2), ((2, 9, 70), -2), ((4, 1, 5), -2),
+])  # fmt: skip
+def test_recurrences(dtype, shape, axis):
+    run("scan_linear", (axis,), shape, dtype)
+    kernel = run("scan_linear", (axis, True), shape, dtype)
+    assert "from the last on" in format_along(kernel)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, dtypes.int64, dtypes.int8], ids=str)
+@pytest.mark.parametrize("shape, axis", [((1,), -1), ((3, 130), -1), ((3, 64), -1), ((130, 3), -2)])
+def test_totals_from_the_last_on(dtype, shape, axis):
+    run("scan_add", (axis, True), shape, dtype)
+
+
+def test_the_first_factor_of_a_recurrence_is_not_used():
+    kernel = make_along("scan_linear", (-1,), (3,), dtypes.float64, 1)
+    arrays = [np.array([2.0, 1.0, 0.0]), np.array([np.inf, 3.0, -1.0]), np.empty(3)]
+    compiled(kernel)(arrays)
+    assert arrays[2].tolist() == [2.0, 7.0, -7.0]
+
+
 def test_totals_of_special_values():
     x = np.array([-0.0, -0.0, np.inf, 1.0, np.nan, 2.0, -np.inf] * 3, np.float32)
     kernel = run("scan_add", (-1,), (21,), dtypes.float32, x=x)
@@ -101,3 +124,4 @@ def test_what_there_is_no_kernel_for():
     assert make_along("argsort", (False,), (3,), dtypes.complex64, 1) is None
     assert make_along("argsort", (False,), (0, 3), dtypes.float32, 1) is None
     assert make_along("scan_add", (-1,), (3,), dtypes.bfloat16, 1) is None
+    assert make_along("scan_linear", (-1,), (3,), dtypes.int64, 1) is None

@@ -65,6 +65,24 @@ def test_the_values_of_running_extremes_are_not_gathered():
     np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_the_derivative_of_a_running_product_is_a_recurrence(dim):
+    x = normal(50, 60).requires_grad_()
+    mg.synchronize()
+    report = mg.explain(lambda: mg.autograd.grad(mg.cumprod(x, dim).square().sum(), x))
+    # The product, what is asked of it, the factors one place on, the recurrence, the result.
+    assert len(report.kernels) <= 5 and not any(k.on_host for k in report.kernels)
+
+
+def test_a_running_sum_backwards_moves_each_element_once():
+    x, g = normal(64, 48).requires_grad_(), normal(64, 48, seed=1)
+    mg.synchronize()
+    for dim in (0, 1):
+        report = mg.explain(lambda: mg.autograd.grad(mg.cumsum(x, dim), x, g))  # noqa: B023
+        assert len(report.kernels) == 1
+        assert report.bytes <= 1.1 * report.least_bytes
+
+
 def test_arrays_that_lie_channels_last_are_left_to_numpy():
     x, w = normal(2, 8, 8, 8), normal(16, 8, 3, 3, seed=1)
     v = normal(4, 16, 1, 1, seed=2)
@@ -158,6 +176,7 @@ def test_derivatives_for_many_sizes():
     def run(x):
         x = x.detach().requires_grad_()
         ordered = mg.cumsum(mg.sort(x, 1).values, 0) * mg.cummax(x / 4, 1).values
+        ordered = ordered + mg.cumprod(x, 0) - mg.cumprod(x / 2, 1)
         (ordered.sum() + mg.topk(x, 2).values.prod(1).sum()).backward()
         return x.grad
 

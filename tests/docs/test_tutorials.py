@@ -9,10 +9,17 @@ from .pages import ROOT, blocks, check
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [*TUTORIALS, ROOT / "README.md", ROOT / "docs" / "architecture.md"]
 PAGES.append(ROOT / "docs" / "dtypes.md")
+COMPILED = {"README", "architecture", "seeing-inside"}  # which print reports of kernels
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def pages():
+    for page in PAGES:
+        marks = [pytest.mark.compiled] if page.stem in COMPILED else []
+        yield pytest.param(page, id=page.stem, marks=marks)
+
+
+@pytest.mark.parametrize("page", pages())
 def test_the_code_runs(page):
     assert blocks(page)
     check(page)

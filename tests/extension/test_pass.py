@@ -45,6 +45,7 @@ def loss(target):
     return F.mse_loss(mg.tensor(A.reshape(-1)[:8]), target)  # divides by 8, its number of elements
 
 
+@pytest.mark.compiled
 def test_the_pass_changes_the_graph_and_not_the_result(in_pipeline):
     target = mg.tensor(np.ones(8, np.float32))
     with mg.config.override(disk_cache=False):

@@ -54,6 +54,15 @@ def test_products_with_zeros():
         agree(mg.cumprod, torch.cumprod, np.array(data), 0, order=2)
 
 
+def test_a_running_product_of_many_and_of_each_example():
+    x = normal(3, 40)
+    slope = mg.grad(lambda row: mg.cumprod(row, 0).sum())
+    found = mg.vmap(slope)(mg.tensor(x)).numpy()
+    other = torch.tensor(x, requires_grad=True)
+    torch.cumprod(other, 1).sum().backward()
+    np.testing.assert_allclose(found, other.grad.numpy(), rtol=1e-9)
+
+
 def test_nan_and_infinity():
     data = np.array([1.0, NAN, 2.0, NAN, 5.0, INF, -INF])
     for name in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):

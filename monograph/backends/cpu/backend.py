@@ -95,10 +95,9 @@ def packs(kind: str, operands: dict[str, Any], options: dict[str, Any]) -> bool:
 def along(node: Node) -> Along | None:
     """The kernel of a native function along an axis, or None: then NumPy runs it."""
     assert isinstance(node, Call)
-    if len(node.inputs) != 1:
-        return None
-    (source,) = node.inputs
-    return make_along(node.function, node.options, source.shape, source.dtype, config.threads)
+    source = node.inputs[0]
+    made = make_along(node.function, node.options, source.shape, source.dtype, config.threads)
+    return made if made is not None and made.operands == len(node.inputs) else None
 
 
 def fit_window(window: Window) -> Window:

@@ -1,15 +1,16 @@
-"""Running totals and running extremes in LLVM text.
+"""Running totals, linear recurrences and running extremes in LLVM text.
 
 Totals of rows that lie in one piece are summed inside a vector by doubling, and the last lane goes
 on to the next vector. Of extremes, most vectors hold none that is better than the best so far.
-Where rows lie side by side, a lane is a row. float32 is added up in float64, as PyTorch does.
+Where rows lie side by side, a lane is a row. Each step of a recurrence waits for the one before, so
+several rows go on together. float32 is added up in float64, as PyTorch does.
 """
 
 from __future__ import annotations
 
 from ...ir.dtypes import DType, Kind
 from ...ir.extent import Extent
-from ..along import EXTREMES, TOTALS, Along
+from ..along import EXTREMES, POSITIONS, RECURRENCES, TOTALS, Along
 from .order import INFINITIES, splat
 from .sizes import Sizes
 from .text import Number, Text
@@ -17,16 +18,19 @@ from .text import Number, Text
 TYPES = {"float32": "float", "float64": "double"}
 VECTORS = 4  # that step along together where lanes are rows
 LANES = 8  # rows of running extremes
+ROWS = 8  # of a recurrence that go on together
 FULL_BITS = 512
 
 
 def write_scan(kernel: Along, sizes: Sizes) -> list[str]:
     """`void name.body(ptr args, i64 begin, i64 end)` over the units of `units_of`."""
     text = Text(sizes)
-    if kernel.function not in TOTALS:
-        write = _row_extremes if kernel.behind == 1 else _lane_extremes
-    else:
-        write = _row_totals if kernel.behind == 1 else _lane_totals
+    rows, lanes = _row_extremes, _lane_extremes
+    if kernel.function in TOTALS:
+        rows, lanes = _row_totals, _lane_totals
+    elif kernel.function in RECURRENCES:
+        rows, lanes = _row_recurrence, _lane_recurrence
+    write = rows if kernel.behind == 1 else lanes
     write(kernel, text)
     return [text.function(f"{kernel.name}.body", "ptr %args, i64 %begin, i64 %end")]
 
@@ -34,9 +38,14 @@ def write_scan(kernel: Along, sizes: Sizes) -> list[str]:
 def units_of(kernel: Along) -> tuple[int, int]:
     """How many units of work there are, and the least that a thread should take."""
     if kernel.behind == 1:
-        return kernel.before, _grain(kernel.length)
-    width = LANES if kernel.function not in TOTALS else VECTORS * _Total(kernel).lanes
+        rows = ROWS if kernel.function in RECURRENCES else 1
+        return (kernel.before + rows - 1) // rows, _grain(kernel.length * rows)
+    width = LANES if _is_extreme(kernel) else VECTORS * _Total(kernel).lanes
     return kernel.before * _chunks(kernel, width), _grain(kernel.length * width)
+
+
+def _is_extreme(kernel: Along) -> bool:
+    return kernel.function in EXTREMES | POSITIONS
 
 
 def _grain(elements: int) -> int:
@@ -115,11 +124,12 @@ def _suffix(element: str) -> str:
 
 def declarations(kernel: Along) -> set[str]:
     """What the functions of a scan call."""
-    if kernel.function not in TOTALS:
+    if _is_extreme(kernel):
         return _extreme_declarations(kernel)
     total = _Total(kernel)
     name = f"v{total.lanes}{_suffix(total.element)}.p0"
     return {
+        "declare i64 @llvm.smin.i64(i64, i64)",
         f"declare {total.loaded} @llvm.masked.load.{name}(ptr, i32, {total.mask}, {total.loaded})",
         f"declare void @llvm.masked.store.{name}({total.loaded}, ptr, i32, {total.mask})",
     }
@@ -139,18 +149,22 @@ def _row_totals(kernel: Along, text: Text) -> None:
     text.entry.append(f"  %carry = alloca {total.vector}, align 64")
     whole = length - length % total.lanes
 
+    def turned(value: str) -> str:
+        """A vector that is added up from its last lane on is turned around."""
+        return _turned(text, total, value) if kernel.reverse else value
+
     def vector(row: str, column: Number, mask: str | None) -> None:
         place = text.add(row, column)
         here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
         there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
-        value = total.load(text, here, mask)
+        value = turned(total.load(text, here, mask))
         reach = 1
         while reach < total.lanes:
             value = total.combine(text, _shifted(text, total, value, reach), value)
             reach *= 2
         carry = text.emit(f"load {total.vector}, ptr %carry")
         value = total.combine(text, carry, value)
-        total.store(text, value, there, mask)
+        total.store(text, turned(value), there, mask)
         lasts = ", ".join([f"i32 {total.lanes - 1}"] * total.lanes)
         last = text.emit(
             f"shufflevector {total.vector} {value}, {total.vector} poison, "
@@ -162,10 +176,25 @@ def _row_totals(kernel: Along, text: Text) -> None:
         row = text.mul(number, length)
         text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry")
         with text.loop("0", whole, total.lanes) as column:
-            vector(row, column, None)
+            vector(row, text.sub(length - total.lanes, column) if kernel.reverse else column, None)
         if _left_over(length, total.lanes):
             rest = text.number(length - whole)
-            vector(row, whole, _lane_mask(text, total.lanes, rest))
+            last = 0 if kernel.reverse else whole
+            vector(row, last, _lane_mask(text, total.lanes, rest))
+
+
+def _turned(text: Text, total: _Total, value: str) -> str:
+    """The lanes in reverse."""
+    lanes = ", ".join(f"i32 {n}" for n in reversed(range(total.lanes)))
+    return text.emit(
+        f"shufflevector {total.vector} {value}, {total.vector} poison, "
+        f"<{total.lanes} x i32> <{lanes}>"
+    )
+
+
+def _place(kernel: Along, text: Text, step: str) -> str:
+    """Where a total or a recurrence is at a step: in reverse it begins at the end."""
+    return text.sub(kernel.length - 1, step) if kernel.reverse else step
 
 
 def _left_over(count: int, width: int) -> bool:
@@ -204,7 +233,7 @@ def _lane_totals(kernel: Along, text: Text) -> None:
         for n in range(VECTORS):
             text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry{n}")
         with text.loop("0", kernel.length, 1) as step:
-            line = text.add(base, text.mul(step, behind))
+            line = text.add(base, text.mul(_place(kernel, text, step), behind))
             for n, mask in enumerate(masks):
                 place = text.add(line, n * total.lanes)
                 here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
@@ -213,6 +242,83 @@ def _lane_totals(kernel: Along, text: Text) -> None:
                 value = total.combine(text, carry, total.load(text, here, mask))
                 total.store(text, value, there, mask)
                 text.do(f"store {total.vector} {value}, ptr %carry{n}")
+
+
+# --- recurrences --------------------------------------------------------------------------------
+
+
+def _row_recurrence(kernel: Along, text: Text) -> None:
+    """Several rows together, since each step of a row waits for the one before.
+
+    Where fewer are left, the last one is computed more than once.
+    """
+    total, length = _Total(kernel), kernel.length
+    source, factors, target = (text.argument(n) for n in range(3))
+    element, number = total.element, total.number
+    text.entry += [f"  %carry{n} = alloca {number}" for n in range(ROWS)]
+
+    def load(array: str, place: str) -> str:
+        value = text.emit(f"load {element}, ptr {text.elements(array, element, place)}")
+        if element == number:
+            return value
+        return text.emit(f"fpext {element} {value} to {number}")
+
+    def store(value: str, n: int, place: str) -> None:
+        text.do(f"store {number} {value}, ptr %carry{n}")
+        if element != number:
+            value = text.emit(f"fptrunc {number} {value} to {element}")
+        text.do(f"store {element} {value}, ptr {text.elements(target, element, place)}")
+
+    with text.loop("%begin", "%end", 1) as unit:
+        first = text.mul(unit, ROWS)
+        numbers = [text.least(text.add(first, n), kernel.before - 1) for n in range(ROWS)]
+        rows = [text.mul(row, length) for row in numbers]
+        for n, row in enumerate(rows):
+            start = text.add(row, _place(kernel, text, "0"))
+            store(load(source, start), n, start)
+        with text.loop("1", length, 1) as step:
+            here = _place(kernel, text, step)
+            for n, row in enumerate(rows):
+                place = text.add(row, here)
+                carry = text.emit(f"load {number}, ptr %carry{n}")
+                grown = text.emit(f"fmul {number} {carry}, {load(factors, place)}")
+                store(text.emit(f"fadd {number} {grown}, {load(source, place)}"), n, place)
+
+
+def _lane_recurrence(kernel: Along, text: Text) -> None:
+    """Rows side by side: a lane is a row, and several vectors step along together."""
+    total, behind = _Total(kernel), kernel.behind
+    source, factors, target = (text.argument(n) for n in range(3))
+    width = VECTORS * total.lanes
+    chunks = _chunks(kernel, width)
+    for n in range(VECTORS):
+        text.entry.append(f"  %carry{n} = alloca {total.vector}, align 64")
+    with text.loop("%begin", "%end", 1) as unit:
+        block, chunk = text.div(unit, chunks), text.rem(unit, chunks)
+        column = text.mul(chunk, width)
+        remaining = text.sub(behind, column)
+        masks = [_lane_mask(text, total.lanes, remaining, n * total.lanes) for n in range(VECTORS)]
+        base = text.add(text.mul(block, kernel.length * behind), column)
+
+        def load(array: str, line: str, n: int) -> str:
+            here = text.elements(array, total.element, text.add(line, n * total.lanes))
+            return total.load(text, here, masks[n])  # noqa: B023
+
+        def store(value: str, line: str, n: int) -> None:
+            text.do(f"store {total.vector} {value}, ptr %carry{n}")
+            there = text.elements(target, total.element, text.add(line, n * total.lanes))
+            total.store(text, value, there, masks[n])  # noqa: B023
+
+        start = text.add(base, text.mul(_place(kernel, text, "0"), behind))
+        for n in range(VECTORS):
+            store(load(source, start, n), start, n)
+        with text.loop("1", kernel.length, 1) as step:
+            line = text.add(base, text.mul(_place(kernel, text, step), behind))
+            for n in range(VECTORS):
+                carry = text.emit(f"load {total.vector}, ptr %carry{n}")
+                grown = text.emit(f"fmul {total.vector} {carry}, {load(factors, line, n)}")
+                value = text.emit(f"fadd {total.vector} {grown}, {load(source, line, n)}")
+                store(value, line, n)
 
 
 # --- extremes -----------------------------------------------------------------------------------
