@@ -27,7 +27,7 @@ def parameters():
         yield pytest.param(path, id=name, marks=[pytest.mark.compiled] * (name in COMPILED))
 
 
-@pytest.mark.parametrize("path", parameters())
+@pytest.mark.parametrize("path", list(parameters()))
 def test_examples(path):
     module = importlib.import_module(module_name(path))
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -19,7 +19,7 @@ def pages():
         yield pytest.param(page, id=page.stem, marks=marks)
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", list(pages()))
 def test_the_code_runs(page):
     assert blocks(page)
     check(page)
