@@ -83,10 +83,14 @@ def use_default_dtype(dtype: DType) -> None:
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
     recorder = current.recorder
+    if _override is not None and (taken := _override(operator, inputs, attributes)) is not None:
+        return taken[0]
     if recorder.autocast is not None and operator.precision is not None:
         inputs = _autocast(operator, inputs, recorder.autocast)
     try:
         outputs = _call_values(recorder, operator, inputs, attributes)
+    except Overridden as found:
+        return found.result
     except errors.SparseOperand:
         outputs = None
     if outputs is None:
@@ -116,6 +120,8 @@ def _flush_if_due(recorder: Recorder) -> None:
 
 def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """`call` for an operator whose result shares the storage of its first input."""
+    if _override is not None and (taken := _override(operator, inputs, attributes)) is not None:
+        return taken[0]
     base = inputs[0]
     try:
         piece = _part(base, operator, attributes)
@@ -139,6 +145,30 @@ def register_sparse(apply: Callable[..., Any]) -> None:
     """What operators do with operands that have no storage: see `ops/sparse_rules.py`."""
     global _sparse
     _sparse = apply
+
+
+_override: Callable[..., tuple[Any] | None] | None = None
+_ask: Callable[..., Any] = lambda *given: NotImplemented  # noqa: E731
+
+
+def override(taken: Callable[..., tuple[Any] | None]) -> None:
+    """Ask from now on whether a class of the user's takes over a call: see `overriding.py`."""
+    global _override
+    _override = taken
+
+
+def register_asking(ask: Callable[..., Any]) -> None:
+    """How a class with `__torch_function__` is asked about a call."""
+    global _ask
+    _ask = ask
+
+
+class Overridden(Exception):  # noqa: N818
+    """An operand that is no tensor has taken over the call."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
 
 
 _autocast: Callable[..., Any] = lambda operator, inputs, lower: inputs  # noqa: E731
@@ -228,6 +258,10 @@ def _call_values(
         elif isinstance(given, Node):
             return operator.expand(inputs, attributes)
         else:
+            if hasattr(kind, "__torch_function__"):
+                kinds = [part.__class__ for part in inputs if hasattr(part, "__torch_function__")]
+                others = [part for part in kinds if not issubclass(part, handle_class)]
+                raise Overridden(_ask(others, operator, inputs, attributes))
             value = _foreign(operator, given)
             key.append(value.__class__ if not isinstance(value, Value) else value.meta)
             values.append(value)

@@ -54,6 +54,22 @@ class Tensor:
         require_here(device)
         return construct(cls, None, args)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith("monograph."):
+            from .overriding import note_class
+
+            note_class(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function on tensors of a subclass; the results are of that class."""
+        from .overriding import DisableTorchFunctionSubclass, as_class
+
+        with DisableTorchFunctionSubclass():
+            made = func(*args, **(kwargs or {}))
+        return made if cls is Tensor else as_class(made, cls)
+
     if TYPE_CHECKING:  # operators attach themselves as methods; see `ops/define.py`
 
         def __getattr__(self, name: str) -> Any: ...
@@ -459,6 +475,10 @@ class Tensor:
         if copy is False:
             return self.numpy()
         return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
+
+    def __array_wrap__(self, array: Any, context: Any = None, scalar: bool = False) -> Tensor:
+        """What NumPy's functions make of tensors, as a tensor: `np.sin(x)`."""
+        return adopt(np.array(array, order="C", ndmin=0))
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)

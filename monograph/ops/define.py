@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NewType
 
+from .. import overriding
 from ..ir.operator import REQUIRED, Operator, Parameter
 from ..lines import OPERATOR_FILE
 from ..record import call, call_view
@@ -179,6 +180,7 @@ def operator(
     _operators.append(made)
     made_function = _wrapper(definition, made, to is not None, flag, apart)
     made_function.operator = made
+    overriding.functions[made] = made_function
     made_function.derivative = functools.partial(_set_derivative, made)
     _publish(made_function, title, to, method, aliases, inplace)
     return made_function

@@ -13,6 +13,7 @@ from ...ir import dtypes
 from ...nn import Module
 from ...ops.define import members
 from ...ops.sparse_rules import of_dtype
+from ...overriding import DisableTorchFunctionSubclass
 from ...tensor import Tensor
 from .profiler import record_function
 
@@ -35,6 +36,12 @@ class Library:
     def impl(self, *args: Any, **options: Any) -> Any:
         """The function itself."""
         return lambda function: function
+
+
+def _as_plain_tensors(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A `__torch_function__` that lets results be plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
 
 
 def _enter(name: str, args: Any = None) -> record_function:
@@ -64,6 +71,9 @@ NATIVE = {
     "_cuda_isInBadFork": False, "_functorch": types.SimpleNamespace(), "TensorBase": Tensor,
     "_TensorBase": Tensor, "_get_privateuse1_backend_name": _reply("privateuseone"),
     "_nn": types.SimpleNamespace(**members("nn.functional")), "has_mkldnn": True,
+    "DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
+    "DisableTorchFunction": DisableTorchFunctionSubclass,
+    "_disabled_torch_function_impl": _as_plain_tensors,
 }  # fmt: skip
 TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}

@@ -64,21 +64,37 @@ OPTIMIZER = {
 }
 
 
-def _never(*args: Any, **options: Any) -> bool:
-    return False
+def _takes_over(given: Any) -> bool:
+    """Whether an argument's class has a `__torch_function__` of its own."""
+    method = getattr(type(given), "__torch_function__", None)
+    return method is not None and getattr(method, "__func__", None) is not _OF_TENSORS
+
+
+_OF_TENSORS = vars(Tensor)["__torch_function__"].__func__
+
+
+def has_torch_function(relevant: Any) -> bool:
+    """Whether any of the arguments takes over calls."""
+    return any(_takes_over(given) for given in relevant)
 
 
 def handle_torch_function(
     function: Callable[..., Any], relevant: Any, *args: Any, **kw: Any
 ) -> Any:
-    """Call the function: no class takes over others' functions here."""
-    return function(*args, **kw)
+    """Let the first of the arguments that does take over a call."""
+    types = tuple(dict.fromkeys(type(given) for given in relevant if _takes_over(given)))
+    for kind in types:
+        result = kind.__torch_function__(function, types, args, kw)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"no implementation found for {function!r} on types {list(types)}")
 
 
 OVERRIDES: dict[str, Any] = {
-    "has_torch_function": _never, "has_torch_function_unary": _never,
-    "has_torch_function_variadic": _never, "handle_torch_function": handle_torch_function,
-    "is_tensor_like": lambda x: isinstance(x, Tensor),
+    "has_torch_function": has_torch_function, "has_torch_function_unary": _takes_over,
+    "has_torch_function_variadic": lambda *given: has_torch_function(given),
+    "handle_torch_function": handle_torch_function,
+    "is_tensor_like": lambda x: isinstance(x, Tensor) or hasattr(x, "__torch_function__"),
 }  # fmt: skip
 FUNCTIONAL = {
     **OVERRIDES, "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
