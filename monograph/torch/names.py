@@ -20,7 +20,8 @@ def _parts(*names: str) -> tuple[str, ...]:
 
 # PyTorch's files of layers, and the file here that holds the same.
 _LAYERS = {
-    "activation": ("activation", "attention"), "adaptive": (), "batchnorm": ("batch_norm",),
+    "activation": ("activation", "attention"), "adaptive": ("adaptive",),
+    "batchnorm": ("batch_norm",),
     "container": ("containers", "parameter_containers"), "conv": ("conv",),
     "distance": ("distance",), "dropout": ("dropout",), "flatten": ("linear",),
     "fold": ("padding",),
@@ -33,7 +34,7 @@ _LAYERS = {
 
 _OPTIMIZERS = (
     "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "nadam", "radam", "rmsprop",
-    "rprop", "sgd",
+    "rprop", "sgd", "_adafactor", "_muon",
 )  # fmt: skip
 
 _FAMILIES = (
@@ -69,6 +70,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "nn.utils.fusion": ("monograph.nn.utils",),
     "nn.utils.parametrizations": ("monograph.nn.utils.parametrizations",),
     "nn.utils.parametrize": ("monograph.nn.utils.parametrize",),
+    "nn.utils.prune": ("monograph.nn.utils.prune",),
     "nn.utils.rnn": ("monograph.nn.utils.rnn",),
     "nn.utils.stateless": ("monograph.nn.stateless",),
     "optim": ("monograph.optim",),

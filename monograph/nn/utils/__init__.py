@@ -1,7 +1,7 @@
 """PyTorch's names for what is done to whole models, to their weights, and to sequences."""
 
 from ..clip import clip_grad_norm_, clip_grad_value_, get_total_norm
-from . import parametrizations, parametrize, rnn
+from . import parametrizations, parametrize, prune, rnn
 from .convert import (
     fuse_conv_bn_eval,
     fuse_conv_bn_weights,
