@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Any
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
@@ -29,6 +30,20 @@ def user_line() -> str:
     while frame is not None and inside[frame.f_code.co_filename]:
         frame = frame.f_back
     return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+
+
+def warn(message: str) -> None:
+    """A UserWarning at the user's line."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and inside[frame.f_code.co_filename]:
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn(message, stacklevel=2)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry
+    )
 
 
 def line_of(code: Any, offset: int) -> str:

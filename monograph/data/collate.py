@@ -70,7 +70,7 @@ def collate_arrays(samples: Sequence[Any]) -> Any:
 def _stack(arrays: list[np.ndarray]) -> np.ndarray:
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
-        raise ValueError(
+        raise OperandError(
             f"cannot batch samples of different shapes {sorted(shapes)}: make them alike in the "
             "data set (crop, pad), or give the loader a collate_fn"
         )

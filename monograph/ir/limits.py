@@ -35,6 +35,11 @@ class finfo:
             raise TypeError(f"finfo needs a floating point dtype, got {chosen.name}; see iinfo")
         self.__dict__.update(_facts(chosen.to_real()))
 
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        facts = [f"{name}={getattr(self, name):.6g}" for name in names]
+        return f"finfo({', '.join(facts)}, dtype={self.dtype})"
+
 
 @functools.cache
 def _facts(part: DType) -> dict[str, Any]:
@@ -42,6 +47,7 @@ def _facts(part: DType) -> dict[str, Any]:
     facts: dict[str, Any] = {"dtype": part.name, "bits": 8 * part.itemsize}
     for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
         facts[name] = float(getattr(found, name))
+    facts["resolution"] = float(f"{facts['resolution']:.1g}")
     return facts
 
 
@@ -77,3 +83,6 @@ class iinfo:
         }  # fmt: skip
         for name, value in facts.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

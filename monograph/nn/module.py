@@ -110,22 +110,34 @@ class Module(Stateful):
         backward = BackwardCall(self, self._backward_hooks) if self._backward_hooks else None
         if backward is not None:
             args = backward.enter(args)
-        result = self.forward(*args, **kwargs)
-        for hook, with_kwargs in list(self._forward_hooks.values()):
-            seen = (self, args, kwargs, result) if with_kwargs else (self, args, result)
-            changed = hook(*seen)
-            if changed is not None:
-                result = changed
+        result, called = None, set()
+        try:
+            result = self.forward(*args, **kwargs)
+            for number, (hook, with_kwargs) in list(self._forward_hooks.items()):
+                called.add(number)
+                seen = (self, args, kwargs, result) if with_kwargs else (self, args, result)
+                changed = hook(*seen)
+                if changed is not None:
+                    result = changed
+        except Exception:
+            for number in self.__dict__.get("_always_called", ()):
+                entry = self._forward_hooks.get(number)
+                if entry is not None and number not in called:
+                    entry[0](*((self, args, kwargs, result) if entry[1] else (self, args, result)))
+            raise
         return result if backward is None else backward.leave(result)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:  # fmt: skip
-        """Call hook(module, args, output) after each forward; what it returns replaces output."""
-        if always_call:
-            raise NotImplementedError("always_call=True is not supported: use try and finally")
+        """Call hook(module, args, output) after each forward; what it returns replaces output.
+
+        With `always_call` it is called also if the forward fails, with the output so far.
+        """
         handle: RemovableHandle = register(self._forward_hooks, hook, prepend, with_kwargs)
+        if always_call:
+            self.__dict__.setdefault("_always_called", []).append(handle.id)
         return handle
 
     def register_forward_pre_hook(

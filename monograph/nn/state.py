@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..tensor import Parameter, Tensor, tensor
+from ..tensor import Parameter, Size, Tensor, tensor
 from .hooks import RemovableHandle
 from .parameter import detached, fill_from_array
 from .uninitialized import is_lazy
@@ -119,8 +119,8 @@ class Load:
         own = tuple(place.held[place.member].shape)
         if shape != own:
             problems.append(
-                f"size mismatch for {name}: copying a param with shape {list(shape)} "
-                f"from checkpoint, the shape in current model is {list(own)}."
+                f"size mismatch for {name}: copying a param with shape {Size(shape)} "
+                f"from checkpoint, the shape in current model is {Size(own)}."
             )
         return shape == own
 

@@ -13,6 +13,7 @@ from ..ir import build
 from ..ir.check import check
 from ..ir.dtypes import Kind
 from ..ir.extent import real
+from ..lines import warn
 from ..tensor import Tensor
 from .activation import sigmoid, softplus
 from .define import Scalar, function, operator
@@ -59,36 +60,61 @@ def _weighed(losses: Any, weight: Any, reduction: str, size_average: Any, reduce
     return total / build.reduce("add", weight, axes_of(weight, None))
 
 
-@operator(to="nn.functional", method=False)
+def _expect_same_size(name: str, input: Any, target: Any) -> None:
+    """Warn of a target that is broadcast: mostly a mistake, [N, 1] beside [N]."""
+    if isinstance(input, Tensor) and isinstance(target, Tensor) and input._sizes != target._sizes:
+        warn(
+            f"{name}: the target size {target.size()} is different from the input size "
+            f"{input.size()}: they are broadcast, which is likely to lead to wrong results"
+        )
+
+
+@function(to="nn.functional")
 def mse_loss(
-    x: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The squared difference.
 
     >>> import monograph as mg
     >>> mg.nn.functional.mse_loss(mg.tensor([1.0, 3.0]), mg.zeros(2)).item()
     5.0
     """
+    _expect_same_size("mse_loss", input, target)
+    chosen = reduction_of(reduction, size_average, reduce)
+    return squared(input, target, chosen, weight)  # type: ignore[no-any-return]
+
+
+@operator(to=None, method=False, name="mse_loss")
+def squared(x: Tensor, target: Tensor, reduction: str, weight: Tensor | None) -> Any:
+    """mse_loss in the reductions that all losses have."""
     difference = x - target
-    return _weighed(difference * difference, weight, reduction, size_average, reduce)
+    return _weighed(difference * difference, weight, reduction, None, None)
 
 
-@operator(to="nn.functional", method=False)
+@function(to="nn.functional")
 def l1_loss(
-    x: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The absolute difference.
 
     >>> import monograph as mg
     >>> mg.nn.functional.l1_loss(mg.tensor([1.0, -3.0]), mg.zeros(2)).item()
     2.0
     """
-    return _weighed(f.abs(x - target), weight, reduction, size_average, reduce)
+    _expect_same_size("l1_loss", input, target)
+    chosen = reduction_of(reduction, size_average, reduce)
+    return absolute(input, target, chosen, weight)  # type: ignore[no-any-return]
 
 
-l1_loss.operator.saves = {"*": ("difference",)}  # which nobody sees
+@operator(to=None, method=False, name="l1_loss")
+def absolute(x: Tensor, target: Tensor, reduction: str, weight: Tensor | None) -> Any:
+    """l1_loss in the reductions that all losses have."""
+    return _weighed(f.abs(x - target), weight, reduction, None, None)
+
+
+absolute.operator.saves = {"*": ("difference",)}  # which nobody sees
 
 
 @function(to="nn.functional")
@@ -104,6 +130,8 @@ def smooth_l1_loss(
     """
     if beta < 0:
         raise OperandError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+    if beta:
+        _expect_same_size("smooth_l1_loss", input, target)
     chosen = reduction_of(reduction, size_average, reduce)
     if beta == 0:
         return l1_loss(input, target, reduction=chosen)  # type: ignore[no-any-return]
@@ -133,6 +161,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise OperandError(f"huber_loss: delta must be positive, got {delta}")
+    _expect_same_size("huber_loss", input, target)
     return huber(input, target, reduction, delta, weight)  # type: ignore[no-any-return]
 
 

@@ -66,8 +66,8 @@ def is_signed(input: Tensor) -> bool:
 
 @function
 def is_storage(obj: Any) -> bool:
-    """Whether something is a storage that users hold; there are none."""
-    return False
+    """Whether something is a storage that users hold: those of `monograph.torch`."""
+    return any(kind.__name__ in ("TypedStorage", "UntypedStorage") for kind in type(obj).__mro__)
 
 
 def _contains(x: Tensor, element: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir import build
 from ..ir.dtypes import DType, Kind, float32
+from ..lines import warn
 from ..tensor import Tensor
 from .define import Scalar, function, operator
 from .random import default_generator, unit
@@ -100,6 +101,11 @@ def _(g: Any, y: Any, x: Any, dim: int) -> Any:
 # nn.functional's have one more argument in between, which PyTorch uses for its warnings.
 
 
+def _expect_axis(name: str, dim: int | None) -> None:
+    if dim is None:
+        warn(f"{name}: implicit dimension choice is deprecated: include dim=X as an argument")
+
+
 @function(to="nn.functional", name="softmax")
 def softmax_along(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
@@ -110,6 +116,7 @@ def softmax_along(
     >>> mg.nn.functional.softmax(mg.tensor([0.0, 0.0]), 0).tolist()
     [0.5, 0.5]
     """
+    _expect_axis("softmax", dim)
     return softmax(input, dim, dtype)  # type: ignore[no-any-return]
 
 
@@ -123,6 +130,7 @@ def log_softmax_along(
     >>> mg.nn.functional.log_softmax(mg.tensor([3.0]), 0).tolist()
     [0.0]
     """
+    _expect_axis("log_softmax", dim)
     return log_softmax(input, dim, dtype)  # type: ignore[no-any-return]
 
 

@@ -110,6 +110,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(step)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self._opt_called:
+            self._opt_called = True
         before, after, inner = self._step_pre_hooks, self._step_post_hooks, self._in_step
         if inner or not (before or after or _every_step["before"] or _every_step["after"]):
             return step(self, *args, **kwargs)
@@ -135,6 +137,7 @@ class Optimizer:
     # Names of settings that are numbers, with a place where the setting is a tuple.
     live_settings: tuple[tuple[Any, ...], ...] = ()
     _in_step = False
+    _opt_called = False  # whether there was a step; schedules look at it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

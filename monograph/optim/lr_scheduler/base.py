@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...lines import warn
 from ..optimizer import Group, Optimizer
 
 
@@ -84,6 +85,11 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next step, or to the one given."""
+        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
+            warn(
+                "lr_scheduler.step() was called before optimizer.step(): the first rate of the "
+                "schedule is skipped. Call optimizer.step() first"
+            )
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
