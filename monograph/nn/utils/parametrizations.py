@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .norms import SpectralNorm, WeightNorm
+from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
