@@ -58,14 +58,31 @@ def shallow(source: Tensor) -> Tensor:
 
 def take_data(target: Tensor, new: Tensor) -> None:
     """Let a tensor see the contents of another, and share them; a leaf stays a leaf."""
+    if new._storage is target._storage and _places(new) == _places(target):
+        return  # `x.data -= y` has written already, and hands back what it wrote to
     old = target._value()
     leaf = old.requires_grad and old.tape is None
     changes.count += 1
     if not _is_temporary(new):
-        new = new.detach()
+        new = _cut_off(new)
     _share(target, new)
     if leaf:
         target.requires_grad_(True)
+
+
+def _places(x: Tensor) -> list[Any]:
+    """The steps from the storage to a tensor that say which elements it has."""
+    steps = () if x._view is None else x._view.chain()
+    return [step for step in steps if step[0].name not in ("data", "detach")]
+
+
+def _cut_off(new: Tensor) -> Tensor:
+    """The same elements without derivatives, in one step however often they were cut off before."""
+    if new._view is None or _places(new):
+        return new.detach()
+    whole = object.__new__(Tensor)
+    whole._storage, whole._view = new._storage, None
+    return whole.detach()
 
 
 def _is_temporary(new: Tensor) -> bool:

@@ -20,6 +20,7 @@ from ..storage import Value
 from ..tensor import Tensor, from_value
 from . import anomaly, saved
 from .hooks import hooks_of, in_use, results_have_hooks
+from .turns import end_pass
 
 _walks = itertools.count(1)
 
@@ -212,6 +213,7 @@ def backward(
         from .stepwise import accumulate
 
         accumulate(values, cotangents, retain, create_graph, inputs)
+        end_pass(retain)
         return
     leaves, pending, births = _history(values, retain)  # no hooks, no functions: one entry
     if not pending:
@@ -243,6 +245,7 @@ def _conclude(
         recorder.spent += [
             ref(value) for value in values if value.memory is not None
         ]  # others: at the flush
+    end_pass(retain)
 
 
 def _hand_out(leaves: list[Value], parts: list[Value], create: bool) -> None:
@@ -316,6 +319,7 @@ def grad(
         raise errors.GradientError("One of the differentiated Tensors does not require grad")
     retain = create_graph if retain_graph is None else retain_graph
     found = gradients(values, cotangents, retain, create_graph, wanted)
+    end_pass(retain)
     if materialize_grads:
         return tuple(
             [

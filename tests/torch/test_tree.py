@@ -213,3 +213,25 @@ def test_a_module_as_a_dictionary_has_all_names():
         assert {"resnet18", "vgg16"} <= set(built)
         assert supplied_torch.optim.__dict__["SGD"] is mg.optim.SGD
         assert "StepLR" in vars(supplied_torch.optim.lr_scheduler)
+
+
+def test_what_libraries_look_at_when_they_are_imported():
+    from monograph.torch.distributed.optim import ZeroRedundancyOptimizer
+    from monograph.torch.futures import Future, collect_all, wait_all
+    from monograph.torch.serialization import DEFAULT_PROTOCOL
+
+    assert torch.torch is torch and DEFAULT_PROTOCOL == 2
+    assert "USE_CUDA=OFF" in torch.__config__.show()
+    model = torch.nn.Linear(1, 1)
+    wrappers = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    assert not isinstance(model, wrappers) and not isinstance(model, ZeroRedundancyOptimizer)
+    with pytest.raises(NotImplementedError, match="DistributedDataParallel is not supported: "):
+        torch.nn.parallel.DistributedDataParallel(model)
+    first, second = Future(), Future()
+    both, plus = collect_all([first, second]), first.then(lambda f: f.wait() + 1)
+    first.set_result(1)
+    assert plus.value() == 2 and not both.done()
+    with pytest.raises(RuntimeError):
+        second.value()
+    second.set_result(5)
+    assert wait_all(both.wait()) == [1, 5]

@@ -37,12 +37,16 @@ class StandIn:
 
 
 def refusal(name: str, reason: str) -> Callable[..., Any]:
-    """A function under that name that says why it cannot do its work."""
+    """A function under that name that says why it cannot do its work; or a class, of which programs
+    ask whether something is an instance."""
 
     def refuse(*args: Any, **options: Any) -> Any:
         raise NotImplementedError(f"torch.{name} is not supported: {reason}")
 
-    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    last = name.rpartition(".")[2]
+    if last[0].isupper():
+        return type(last, (), {"__new__": refuse, "__doc__": f"Refused: {reason}."})
+    refuse.__name__ = refuse.__qualname__ = last
     refuse.__doc__ = f"Refused: {reason}."
     return refuse
 
@@ -126,7 +130,8 @@ REFUSED = {
                         "reduce_scatter", "scatter")],
          "nn.parallel.DistributedDataParallel",
          "nn.parallel.distributed.DistributedDataParallel", "multiprocessing.spawn",
-         "multiprocessing.start_processes"], _PROCESSES
+         "distributed.optim.ZeroRedundancyOptimizer", "multiprocessing.start_processes"],
+        _PROCESSES
     ),
     **dict.fromkeys(
         ["quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",

@@ -14,11 +14,14 @@ class LoadEndianness:
     NATIVE, LITTLE, BIG = 1, 2, 3
 
 
+DEFAULT_PROTOCOL = 2
+
+
 def set_default_mmap_options(flags: Any) -> None:
     """How files are mapped; they are read."""
 
 
 __all__ = [
-    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
+    "DEFAULT_PROTOCOL", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
     "safe_globals", "save", "set_default_mmap_options",
 ]  # fmt: skip

@@ -53,5 +53,7 @@ VISION_VERSION = "0.28.0"
 cuda = cudnn = hip = rocm = xpu = None
 debug = False
 git_version = "monograph"
+_BUILD = "PyTorch's names by monograph: BLAS=oneDNN, USE_CUDA=OFF, USE_MKL=OFF, USE_OPENMP=ON"
+CONFIG = {"show": lambda: _BUILD, "parallel_info": lambda: "one pool of OpenMP threads"}
 
 __all__ = ["TorchVersion", "__version__", "cuda", "cudnn", "debug", "git_version", "hip", "xpu"]

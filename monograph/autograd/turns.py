@@ -1,0 +1,40 @@
+"""Loops that update their parameters by hand are cut behind each backward pass.
+
+Such a loop reads no value and calls no optimiser, so nothing else ends a recording: a hundred turns
+would become one program. A line that makes its second backward pass since the last flush is in a
+loop. From then on a flush follows each pass there, so that all turns have the same program.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .. import record
+from ..lines import inside
+from ..recorder import current
+
+_LOOP = -1
+_LIMIT = 4096
+_passes: dict[tuple[Any, int], int] = {}  # of a line: the recording of its last pass, or _LOOP
+
+
+def end_pass(retain: bool) -> None:
+    """Flush behind a pass of a loop. One whose history is kept will be gone over again."""
+    recorder = current.recorder
+    if retain or recorder.hold or recorder.outer is not None or recorder.passing:
+        return
+    frame: Any = sys._getframe(2)
+    while frame is not None and inside[frame.f_code.co_filename]:
+        frame = frame.f_back
+    if frame is None:
+        return
+    line = (frame.f_code, frame.f_lasti)
+    before = _passes.get(line)
+    if before != _LOOP and before != recorder.epoch:
+        if len(_passes) >= _LIMIT:  # of a program that makes its code as it goes
+            _passes.clear()
+        _passes[line] = recorder.epoch
+        return
+    _passes[line] = _LOOP
+    record.flush("backward in a loop")
