@@ -22,6 +22,6 @@ def set_default_mmap_options(flags: Any) -> None:
 
 
 __all__ = [
-    "DEFAULT_PROTOCOL", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_safe_globals",
-    "load", "safe_globals", "save", "set_default_mmap_options",
+    "DEFAULT_PROTOCOL", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
+    "get_safe_globals", "load", "safe_globals", "save", "set_default_mmap_options",
 ]  # fmt: skip
