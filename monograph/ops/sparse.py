@@ -331,11 +331,12 @@ def _expected(name: str) -> Any:
 
 def _attach() -> None:
     """Methods that every tensor has, and only sparse ones have an answer for."""
-    for name in ("coalesce", "indices", "values", "_indices", "_values", "_nnz", "is_coalesced"):
-        setattr(Tensor, name, _expected(name))
-    facts: dict[str, Any] = {"sparse_dim": lambda x: 0, "dense_dim": lambda x: x.ndim}
-    for name, fact in facts.items():
-        setattr(Tensor, name, fact)
+    names = ("coalesce", "indices", "values", "_indices", "_values", "_nnz", "is_coalesced")
+    methods: dict[str, Any] = {name: _expected(name) for name in names}
+    methods |= {"sparse_dim": lambda x: 0, "dense_dim": lambda x: x.ndim}
+    for name, method in methods.items():
+        method.__name__, method.__doc__ = name, getattr(SparseTensor, name).__doc__
+        setattr(Tensor, name, method)
 
 
 _attach()
