@@ -40,6 +40,7 @@ from .products import form_products
 from .prologue import attach
 from .recognise import recognise
 from .recording import Expansion, Recording
+from .roll import RolledExpansion
 from .schedule import finish
 from .segments import join
 from .simplify import copied, simplify
@@ -144,7 +145,7 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     with interning():
         made = Compilation(recording)
         with made.step("expand"):
-            made.graph = _expand(made, Expansion(recording), backend)
+            made.graph = _expand(made, _expansion(recording, backend), backend)
         whole = getattr(backend, "compile", None)  # a backend that does without kernels
         executable: Executable = compile_for(made, backend) if whole is None else whole(made)
     if digest is not None and made.image is not None:
@@ -153,6 +154,11 @@ def compile_recording(recording: Recording, backend: Any, digest: str | None = N
     if config.verbosity:
         print(made.summary(), file=sys.stderr)
     return executable
+
+
+def _expansion(recording: Recording, backend: Any) -> Expansion:
+    """How to expand a recording: with its loops rolled, for a backend that has loops."""
+    return (RolledExpansion if getattr(backend, "LOOPS", False) else Expansion)(recording)
 
 
 def _expand(made: Compilation, expansion: Expansion, backend: Any) -> list[Node]:
@@ -237,7 +243,7 @@ def compile_template(recording: Recording, backend: Any, decisions: Decisions) -
     """
     with interning(), deciding(decisions):
         made = Compilation(recording, decisions=decisions)
-        expansion = Expansion(recording)
+        expansion = _expansion(recording, backend)
         with made.step("expand"):
             made.graph = _expand(made, expansion, backend)
             for node in ancestors(made.graph):  # no array is empty

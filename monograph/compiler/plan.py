@@ -27,7 +27,7 @@ PACKED = "packed_weights"  # the workspace that holds weights in a library's lay
 EPILOGUE = "epilogue"  # begins the names of operands that are vectors of an epilogue
 EPILOGUES = ("add", "sub", "mul", "div", "relu")  # by number in the option "epilogue"
 # Where an argument lies: ("leaf", number, byte), ("result", number, byte), ("arena", byte, 0),
-# ("slot", number, 0), or ("status", 0, 0), the word that says whether all went well.
+# ("slot", number, byte offset), or ("status", 0, 0), the word that says whether all went well.
 Ref = tuple[str, int, int]
 
 
@@ -437,7 +437,7 @@ class Planner:
         if isinstance(node, Buffer):
             return ("leaf", node.number, offset * node.dtype.itemsize)
         if isinstance(node, Slot):
-            return ("slot", node.number, 0)
+            return ("slot", node.number, offset * node.dtype.itemsize)
         if node.id in self._place:
             return ("result", self._place[node.id], offset * node.dtype.itemsize)
         start = self.lifetimes[node.id].offset + offset * node.dtype.itemsize

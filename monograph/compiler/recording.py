@@ -103,18 +103,26 @@ class Expansion:
         needed = _needed(self.recording)
         last = _last_backward(self.recording) if self.given is None else math.inf
         with noting(self.rules):
-            for number, entry in enumerate(self.recording.entries):
-                found: list[Check] = []
-                if self.given is None:
-                    enter_origin(number)
-                with collecting(found):
-                    inputs = self._expand(entry, entry.stop and number < last)
-                if found and number in needed:
-                    self._note(found, number, inputs)
+            number = 0
+            while number < len(self.recording.entries):
+                number = self._advance(number, needed, last)
         if self.given is None:
             enter_origin(-1)
         wanted = [self._place(position) for position in self.recording.wanted]
         return self._with_known(wanted) if self.known else wanted
+
+    def _advance(self, number: int, needed: set[int], last: float) -> int:
+        """Expand the entry of this number; the number of the next one."""
+        found: list[Check] = []
+        entry = self.recording.entries[number]
+        if self.given is None:
+            enter_origin(number)
+        with collecting(found):
+            inputs = self._expand(entry, entry.stop and number < last)
+        # What a derivative requires, its operator did; in a turn of a loop, of nodes of the turn.
+        if found and number in needed and entry.operator is not BACKWARD:
+            self._note(found, number, inputs)
+        return number + 1
 
     def _with_known(self, wanted: list[Node]) -> list[Node]:
         """The wanted nodes, and what is checked, computed from the contents that are known."""

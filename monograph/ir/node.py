@@ -80,7 +80,11 @@ class Buffer(Node):
 
 
 class Slot(Node):
-    """Source: a Python number filled in at each run. Weak: it adopts the dtype it meets."""
+    """Source: a Python number filled in at each run. Weak: it adopts the dtype it meets.
+
+    With an axis it is a part of the table of numbers, from this one on, of which those of this
+    type are read.
+    """
 
     __slots__ = ()
     fields = ("number", "type")

@@ -113,6 +113,9 @@ def _buffer(node: Buffer, buffers: Sequence[Array]) -> Array:
 
 def _slot(node: Slot, slots: Sequence[Number]) -> Array:
     number, number_type = node.attributes
+    if node.shape:  # a part of the table: elements of other types are not read
+        part = slots[number : number + node.shape[0]]
+        return np.array([x if type(x) is number_type else 0 for x in part], node.dtype.numpy)
     given = slots[number]
     if number_type is complex:
         given = complex(given.real, slots[number + 1].real)

@@ -94,7 +94,7 @@ def _buffer(node: Node) -> None:
 def _slot(node: Node) -> None:
     number, number_type = node.attributes
     _require(node, number >= 0, "slot numbers start at 0")
-    _require(node, node.shape == (), "a slot has shape ()")
+    _require(node, node.ndim <= 1, "a slot has shape (), a part of the table of slots has one axis")
     expected = SLOT_DTYPE.get(number_type)
     _require(node, node.dtype is expected, "a slot's dtype is that of its Python type")
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..ir import build, index
 from ..ir.extent import Extent, agree
 from ..ir.node import axis, coordinates
+from ..ir.pieces import beside
 from ..tensor import Tensor
 from ..transform.derivative import vjp
 from .define import Scalar, Tensors, operator
@@ -299,6 +300,9 @@ def cat(tensors: Tensors, dim: int = 0) -> Any:
     k = axis_of(kept[0], dim)
     _check_beside(kept, k, dim)
     shape = (*kept[0].shape[:k], sum([t.shape[k] for t in kept]), *kept[0].shape[k + 1 :])
+    view = beside([build.cast(t, common) for t in kept], k)
+    if view is not None:
+        return view
     result, start = None, 0
     for t in kept:
         where: list[Any] = list(coordinates(shape))

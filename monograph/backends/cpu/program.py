@@ -173,7 +173,7 @@ def _operand(ref: Ref, leaves: int) -> Operand:
     if kind == "arena":
         return Arena(number)
     if kind == "slot":
-        return Slots(8 * number)
+        return Slots(8 * number + offset)
     if kind == "status":
         return Status()
     return Leaf(number if kind == "leaf" else leaves + number, offset)

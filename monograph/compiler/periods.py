@@ -1,0 +1,236 @@
+"""Periods: where a recording repeats itself, because Python ran a loop.
+
+A `Run` is a stretch of entries that is the same calls over and over. What a call reads is, in every
+turn alike, a result of the same turn, a result of the turn before (a carry), the same value from
+outside (shared), or another value from outside in each turn (a sequence). A view whose numbers
+change from turn to turn, x[:, t], is taken before the loop, if all that it reads is there. Nothing
+here looks at nodes: runs are found from operators, shapes and positions, in time that grows as the
+recording does, times the longest period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from .recording import BACKWARD, KNOWN, Entry, Recording
+
+LEAST = 8  # turns that are worth a loop
+MOST_FAILED = 16  # repetitions that are looked at and turn out to be no loops
+MOST_SKIPPED = 2  # turns at the beginning that may read other things than the rest
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an input of a turn comes from: `kind` is "own", "carry", "shared" or "sequence".
+
+    `place` is the result among those of a turn, for "own" and "carry"; `positions` are the initial
+    value of a carry, the value that is shared, or one value for each turn.
+    """
+
+    kind: str
+    place: int = -1
+    positions: tuple[int, ...] = ()
+
+
+@dataclass
+class Run:
+    """Entries that repeat: `turns` times `period` of them, from `start` on."""
+
+    start: int
+    period: int
+    turns: int
+    first: int = 0  # position of the first result
+    width: int = 0  # results of a turn
+    # Per entry of a turn: where its inputs come from, types of numbers and None as they are.
+    sources: list[tuple[Any, ...]] = field(default_factory=list)
+    before: set[int] = field(default_factory=set)  # entries of a turn that are taken before
+
+    @property
+    def stop(self) -> int:
+        """The first entry behind."""
+        return self.start + self.turns * self.period
+
+    @property
+    def positions(self) -> range:
+        """The positions of all results."""
+        return range(self.first, self.first + self.turns * self.width)
+
+
+def find_runs(recording: Recording) -> dict[int, Run]:
+    """The loops of a recording, by their first entry; they do not overlap."""
+    if len(recording.entries) < 2 * LEAST:
+        return {}
+    firsts = [0, *accumulate([entry.results for entry in recording.entries])]
+    refused = _refused(recording)
+    taken: list[Run] = []
+    failed = 0
+    for start, length, period in _repeats(_tokens(recording, firsts)):
+        if any(start < run.stop and run.start < start + length + period for run in taken):
+            continue
+        run = _checked(recording, firsts, start, length, period)
+        if run is not None and not any(n in run.positions for n in refused):
+            taken.append(run)
+        else:
+            failed += 1
+            if failed == MOST_FAILED:
+                break
+    return {run.start: run for run in taken}
+
+
+def _refused(recording: Recording) -> set[int]:
+    """Positions that must stay results of their own: differentiated for, or known already."""
+    found: set[int] = set()
+    for entry in recording.entries:
+        if entry.operator is BACKWARD:
+            found.update(entry.refs[2 * entry.attributes[0] :])
+        elif entry.operator is KNOWN:
+            found.add(entry.refs[0])
+    return found
+
+
+# --- what repeats ---------------------------------------------------------------------------------
+
+
+def _tokens(recording: Recording, firsts: Sequence[int]) -> list[int]:
+    """A number per entry; equal ones may be the same call in different turns."""
+    known: dict[Any, int] = {}
+    tokens = []
+    for n, entry in enumerate(recording.entries):
+        if entry.operator is BACKWARD or entry.operator is KNOWN or _has_other_numbers(entry):
+            tokens.append(-1 - n)
+            continue
+        kinds = tuple([0 if ref.__class__ is int else ref for ref in entry.refs])
+        attributes = _loose(entry.attributes) if entry.operator.view else entry.attributes
+        shapes = recording.shapes[firsts[n] : firsts[n + 1]]
+        key = (id(entry.operator), attributes, kinds, entry.stop, shapes)
+        tokens.append(known.setdefault(key, len(known)))
+    return tokens
+
+
+def _has_other_numbers(entry: Entry) -> bool:
+    """Whether the call has a number that is neither an int nor a float: these lie otherwise."""
+    return any(ref is complex or ref is bool for ref in entry.refs)
+
+
+def _loose(attribute: Any) -> Any:
+    """Attributes of a view without their integers, by which turns may differ."""
+    if attribute.__class__ is tuple:
+        return tuple([_loose(each) for each in attribute])
+    return int if attribute.__class__ is int else attribute
+
+
+def _repeats(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(start, length, period) where tokens equal those a period later; the longest come first."""
+    ids = np.array(tokens, np.int32)
+    found = []
+    for period in range(1, len(tokens) // LEAST + 1):
+        same = ids[period:] == ids[:-period]
+        least = (LEAST - 1) * period
+        if np.count_nonzero(same) < least:
+            continue
+        breaks = np.concatenate(([-1], np.flatnonzero(~same), [len(same)]))
+        lengths = np.diff(breaks) - 1
+        for n in np.flatnonzero(lengths >= least).tolist():
+            found.append((int(breaks[n]) + 1, int(lengths[n]), period))
+    # Twice a period is a period too, but covers no more.
+    found.sort(key=lambda each: (-(each[1] // each[2] + 1) * each[2], each[2]))
+    return found
+
+
+# --- what turns read ------------------------------------------------------------------------------
+
+
+def _checked(
+    recording: Recording, firsts: Sequence[int], start: int, length: int, period: int
+) -> Run | None:
+    """The run, if all turns read alike; the first turn may be another than the rest."""
+    entries = recording.entries
+    turns = length // period + 1
+    start += _lightest(entries, firsts, start, period, (length + period) - turns * period)
+    for skipped in range(min(turns - LEAST, MOST_SKIPPED) + 1):
+        at = start + skipped * period
+        run = Run(at, period, turns - skipped, firsts[at], firsts[at + period] - firsts[at])
+        if _read(run, entries):
+            return run if _is_loop(run) else None
+    return None
+
+
+def _is_loop(run: Run) -> bool:
+    """Whether turns depend on one another: otherwise they are better done side by side."""
+    return any(s.kind == "carry" for s in _each_source(run)) and len(run.before) < run.period
+
+
+def _each_source(run: Run) -> Iterator[Source]:
+    for k, sources in enumerate(run.sources):
+        if k not in run.before:
+            yield from [s for s in sources if isinstance(s, Source)]
+
+
+def _lightest(
+    entries: Sequence[Entry], firsts: Sequence[int], start: int, period: int, slack: int
+) -> int:
+    """How many entries later turns begin, so that least is handed from turn to turn."""
+    if not slack or period > 512:
+        return 0
+    makers = [n for n in range(start, start + 2 * period) for _ in range(entries[n].results)]
+    low = firsts[start]
+    crossing: list[set[int]] = [set() for _ in range(period)]
+    for n in range(start + period, start + 2 * period):
+        for ref in entries[n].refs:
+            if ref.__class__ is int and low <= ref < low + len(makers):
+                for at in range(max(makers[ref - low], n - period) + 1, n + 1):
+                    crossing[(at - start) % period].add(ref)
+    return min(range(slack + 1), key=lambda k: len(crossing[k % period]))
+
+
+def _read(run: Run, entries: Sequence[Entry]) -> bool:
+    """Find the sources of all inputs; whether all turns read alike."""
+    results = [entry.results for entry in entries[run.start : run.start + run.period]]
+    makers = [k for k, count in enumerate(results) for _ in range(count)]
+    for k in range(run.period):
+        calls = entries[run.start + k : run.stop : run.period]
+        found: list[Any] = []
+        for j, ref in enumerate(calls[0].refs):
+            if ref.__class__ is int:
+                ref = _source(run, [call.refs[j] for call in calls])
+                if ref is None:
+                    return False
+            found.append(ref)
+        if any(call.attributes != calls[0].attributes for call in calls):
+            if not all(_is_there(source, run, makers) for source in found):
+                return False
+            run.before.add(k)
+        run.sources.append(tuple(found))
+    return all(s.kind != "carry" or makers[s.place] not in run.before for s in _each_source(run))
+
+
+def _is_there(source: Any, run: Run, makers: Sequence[int]) -> bool:
+    """Whether an input is there before the loop."""
+    if not isinstance(source, Source):
+        return source is None  # a number is one of a turn
+    if source.kind == "own":
+        return makers[source.place] in run.before
+    return source.kind != "carry"
+
+
+def _source(run: Run, refs: Sequence[int]) -> Source | None:
+    """Where an input comes from; None if not from the same place in all turns."""
+    first, width = run.first, run.width
+    own = [ref - first - t * width for t, ref in enumerate(refs)]
+    if own[0] >= 0:
+        same = own[0] < width and all(place == own[0] for place in own)
+        return Source("own", own[0]) if same else None
+    carried = own[1] + width
+    if 0 <= carried < width:
+        same = all(place + width == carried for place in own[1:])
+        return Source("carry", carried, (refs[0],)) if same else None
+    if any(ref >= first for ref in refs):
+        return None
+    if all(ref == refs[0] for ref in refs):
+        return Source("shared", -1, (refs[0],))
+    return Source("sequence", -1, tuple(refs))

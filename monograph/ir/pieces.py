@@ -1,0 +1,56 @@
+"""Pieces of one array that lie in even steps are one view of it.
+
+`x[:, 0]`, `x[:, 1]`, `x[:, 2]`, … read the same array at places that differ by a constant. One
+behind the other they are a Reindex of that array with one more axis, and nothing needs to be
+copied: the steps of a sequence, and what a loop has stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import build, index
+from .extent import Extent
+from .index import Expr
+from .node import Node, Reindex, axis, coordinates
+
+
+def in_steps(pieces: Sequence[Node]) -> Node | None:
+    """The pieces along a new first axis, as a view of what they are pieces of; None if not."""
+    first = pieces[0]
+    if len(pieces) < 2 or not all(_is_piece(piece, first) for piece in pieces):
+        return None
+    count = len(pieces)
+    up: dict[Expr, Expr] = {axis(k, n): axis(k + 1, n) for k, n in enumerate(first.shape)}
+    where: list[Expr] = []
+    for k in range(len(first.inputs[0].shape)):
+        places = [index.split(piece.index[k]) for piece in pieces if isinstance(piece, Reindex)]
+        start, terms = places[0]
+        if any(isinstance(here, Extent) for here, _ in places):
+            return None
+        step = places[1][0] - start
+        for n, (here, varying) in enumerate(places):
+            if here != start + n * step or varying != terms:
+                return None
+        moved = index.substitute(pieces[0].index[k], up)  # type: ignore[attr-defined]
+        where.append(moved + axis(0, count) * step)
+    return build.reindex(first.inputs[0], (count, *first.shape), where)
+
+
+def beside(pieces: Sequence[Node], along: int) -> Node | None:
+    """The pieces one after the other along an axis, as such a view."""
+    steps = in_steps(pieces)
+    if steps is None:
+        return None
+    shape = list(pieces[0].shape)
+    extent = shape[along]
+    shape[along] *= len(pieces)
+    where: list[Expr] = list(coordinates(shape))
+    piece, where[along] = where[along] // extent, where[along] % extent
+    return build.reindex(steps, tuple(shape), [piece, *where])
+
+
+def _is_piece(piece: Node, first: Node) -> bool:
+    if not isinstance(piece, Reindex) or piece.guard or len(piece.inputs) != 1:
+        return False
+    return piece.shape == first.shape and piece.inputs[0] is first.inputs[0]
