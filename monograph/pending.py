@@ -9,6 +9,10 @@ from .compiler.recording import Entry, Recording
 from .recorder import Record, Recorder
 from .storage import Value
 
+ROWS = 8  # pieces that lie one behind the other, from which on a program is told
+
+Rows = tuple[tuple[int, ...], ...]
+
 
 class Recorded(Protocol):
     """Calls with what they were given, as a `Recorder` has them."""
@@ -19,7 +23,7 @@ class Recorded(Protocol):
     slots: list[Any]
 
 
-def form(recorder: Recorded, wanted: Any, writes: Any) -> Recording:
+def form(recorder: Recorded, wanted: Any, writes: Any, rows: Rows = ()) -> Recording:
     """What was recorded in the compiler's terms."""
     entries = []
     at = 1  # in the key, where the inputs of the next record begin
@@ -36,7 +40,30 @@ def form(recorder: Recorded, wanted: Any, writes: Any) -> Recording:
     leaves = tuple([value.meta for value in recorder.leaves])
     slots = tuple([type(number) for number in recorder.slots])
     shapes = tuple([meta.shape for r in recorder.records for meta in r.signature.outputs])
-    return Recording(tuple(entries), leaves, slots, wanted, writes, shapes)
+    return Recording(tuple(entries), leaves, slots, wanted, writes, shapes, rows)
+
+
+def rows(recorder: Recorder) -> Rows:
+    """Numbers of leaves that are pieces of one array, each lying directly behind the one before.
+
+    These are what a loop over known data reads, x[0], x[1], … Which array it is, and where they
+    begin, is no part of the program; that they lie in a row is.
+    """
+    if len(recorder.pieces) < ROWS or recorder.hold:
+        return ()
+    ending: dict[Any, list[list[int]]] = {}  # by where the next piece would begin
+    found: list[list[int]] = []
+    for piece in recorder.pieces:
+        assert piece.memory is not None
+        whole, kind, begin = id(piece.memory.part_of), piece.meta, piece.locate()
+        open_rows = ending.get((whole, kind, begin))
+        row = open_rows.pop(0) if open_rows else []
+        if not row:
+            found.append(row)
+        row.append(-piece.position - 1)
+        end = begin + kind.size * kind.dtype.itemsize
+        ending.setdefault((whole, kind, end), []).append(row)
+    return tuple([tuple(row) for row in found if len(row) >= ROWS])
 
 
 def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:

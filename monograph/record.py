@@ -403,6 +403,7 @@ def _enter(recorder: Recorder, value: Value) -> None:
         return
     if value.memory is not None and value.memory.part_of is not None:
         recorder.shared.add(id(value.memory.part_of))
+        recorder.pieces.append(value)
     recorder.leaves.append(value)
     value.epoch = recorder.epoch
     value.position = -len(recorder.leaves)
@@ -562,7 +563,9 @@ def flush(reason: str) -> None:
     if not wanted:
         recorder.reset()
         return
-    key = (tuple(recorder.key), config.backend, config.onednn, config.bounds_checks)
+    rows = pending.rows(recorder)
+    recorded = (*recorder.key, rows) if rows else tuple(recorder.key)
+    key = (recorded, config.backend, config.onednn, config.bounds_checks)
     wanted = residuals.extend(key, wanted)
     epoch, serial = recorder.epoch, recorder.owner.serial
     executable: Any = None
@@ -571,7 +574,8 @@ def flush(reason: str) -> None:
     try:
         executable = programs.find(key, wanted, writes)
         if executable is None:
-            executable = programs.make(key, pending.form(recorder, wanted, writes), config.backend)
+            recording = pending.form(recorder, wanted, writes, rows)
+            executable = programs.make(key, recording, config.backend)
             executable.key = key
         # The equal key of the first time, where there is one: this one is freed at once.
         residuals.remember(epoch, getattr(executable, "key", key))

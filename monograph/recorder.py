@@ -115,8 +115,8 @@ class Recorder:
         "grad", "eager", "urgent", "autocast", "inference", "packing", "attention", "hold",
         "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
         "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
-        "records", "results", "leaves", "slots", "live_slots", "key", "brought",
-        "cut", "many",
+        "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought", "cut",
+        "many",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -163,6 +163,7 @@ class Recorder:
         self.urgent = "eager" if self.eager else None
         self.known: list[Value] = []  # results that are data and were recorded again all the same
         self.shared: set[int] = set()  # ids of values of which a part is among the leaves
+        self.pieces: list[Value] = []  # those parts
         self.records: list[Record] = []
         self.results: list[Value] = []
         self.leaves: list[Value] = []

@@ -103,6 +103,8 @@ class Text:
                 self.value((name, function.numpy, function.infer))
         self.value(recording.slots)
         self.lines.append(f"wanted {recording.wanted} writes {recording.writes}")
+        if recording.rows:
+            self.lines.append(f"rows {recording.rows}")
 
     def value(self, value: Any) -> None:
         """Anything that may stand in an attribute or behind a name in a definition."""

@@ -56,6 +56,7 @@ class Recording:
     wanted: tuple[int, ...]
     writes: tuple[tuple[int, int], ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()  # of all results, as they were recorded
+    rows: tuple[tuple[int, ...], ...] = ()  # leaves alike that lie one directly behind the other
 
 
 def placeholders(kinds: Sequence[Any]) -> list[Node | None]:
@@ -94,9 +95,9 @@ class Expansion:
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
         self.marked = _differentiated(self.recording)
-        for n, leaf in enumerate(self.recording.leaves):
+        for n in range(len(self.recording.leaves)):
             if self.given is None:
-                self.leaves.append(build.buffer(n, leaf.shape, leaf.dtype))
+                self.leaves.append(self._leaf(n))
             else:
                 node = self.given[n]
                 self.leaves.append(self._mark(node, -1 - n) if -1 - n in self.marked else node)
@@ -110,6 +111,11 @@ class Expansion:
             enter_origin(-1)
         wanted = [self._place(position) for position in self.recording.wanted]
         return self._with_known(wanted) if self.known else wanted
+
+    def _leaf(self, number: int) -> Node:
+        """The node of a leaf."""
+        leaf = self.recording.leaves[number]
+        return build.buffer(number, leaf.shape, leaf.dtype)
 
     def _advance(self, number: int, needed: set[int], last: float) -> int:
         """Expand the entry of this number; the number of the next one."""

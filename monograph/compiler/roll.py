@@ -54,11 +54,13 @@ class RolledExpansion(Expansion):
     """An expansion in which loops that Python ran are Loops."""
 
     runs: dict[int, Run] = field(default_factory=dict)
+    in_row: dict[int, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # leaf → place
     numbered: dict[int, Node] = field(default_factory=dict)  # slot of a body → those of all turns
 
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
         self.runs = find_runs(self.recording)
+        self.in_row = {n: (row, k) for row in self.recording.rows for k, n in enumerate(row)}
         wanted = super().run()
         if not self.numbered:
             return wanted
@@ -67,6 +69,15 @@ class RolledExpansion(Expansion):
         rest = iter(made[len(wanted) :])
         self.checks = [replace(each, bad=next(rest), value=next(rest)) for each in self.checks]
         return made[: len(wanted)]
+
+    def _leaf(self, number: int) -> Node:
+        """A leaf that lies in a row is a piece of that row, which begins where its first does."""
+        if not self.runs or number not in self.in_row:
+            return super()._leaf(number)
+        row, place = self.in_row[number]
+        first = self.recording.leaves[row[0]]
+        whole = build.buffer(row[0], (len(row), *first.shape), first.dtype)
+        return _element(whole, place)
 
     def _advance(self, number: int, needed: set[int], last: float) -> int:
         run = self.runs.get(number)

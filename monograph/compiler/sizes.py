@@ -57,7 +57,7 @@ def structure_of(recording: Recording) -> Structure:
         attributes = _without_numbers(entry.operator, entry.attributes, numbers)
         entries.append((entry.operator, attributes, entry.refs, entry.stop, entry.results))
     ranks = tuple([len(shape) for shape in recording.shapes])
-    key = (tuple(leaves), tuple(entries), ranks, recording.slots)
+    key = (tuple(leaves), tuple(entries), ranks, recording.slots, recording.rows)
     return Structure(key, tuple(numbers), leading)
 
 
@@ -226,7 +226,7 @@ def opened(recording: Recording, sizes: Sequence[Size]) -> Recording:
         )
     return Recording(
         tuple(entries), leaves, recording.slots, recording.wanted, recording.writes,
-        recording.shapes,
+        recording.shapes, recording.rows,
     )  # fmt: skip
 
 

@@ -110,6 +110,66 @@ def test_too_few_turns_stay_as_they_are():
     assert loops(power, kind(4, 4)) == []
 
 
+def rows_step(x, labels, cell, start, turns):
+    """A loop over rows of known data, which are leaves that lie one behind the other."""
+    h = mg.zeros(x.shape[1], 5)
+    loss = 0
+    for n in range(start, start + turns):
+        h = cell(x[n] * 0.5 + x[n], h)
+        loss = loss + F.cross_entropy(h, labels[n + 1])
+    loss.backward()
+    return [loss.item(), *[p.grad.numpy().copy() for p in cell.parameters()]]
+
+
+def test_rows_of_known_data_are_read_where_they_lie():
+    mg.manual_seed(0)
+    cell, rng = nn.GRUCell(3, 5), np.random.default_rng(0)
+    x = mg.tensor(rng.standard_normal((20, 4, 3)).astype(np.float32))
+    labels = mg.tensor(rng.integers(0, 5, (20, 4)))
+    mg.synchronize()
+    compilations = []
+    for start in (0, 3, 8):
+        found = []
+        for backend in ("cpu", "reference"):
+            with mg.config.override(**{**COMPILED, "backend": backend}):
+                before = mg.stats().compilations
+                cell.zero_grad()
+                found.append(rows_step(x, labels, cell, start, 10))
+                if backend == "cpu":
+                    compilations.append(mg.stats().compilations - before)
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert compilations == [1, 0, 0]  # where the rows begin is no part of the program
+    with mg.config.override(**COMPILED):
+        cell.zero_grad()
+        report = mg.explain(lambda: rows_step(x, labels, cell, 0, 10))
+        cell.zero_grad()
+        longer = mg.explain(lambda: rows_step(x, labels, cell, 0, 19))
+    assert len(report.kernels) == len(longer.kernels)
+
+
+def test_rows_in_another_order_are_other_leaves():
+    w = mg.eye(3) * 0.5
+    x = mg.tensor(np.arange(60.0, dtype=np.float32).reshape(20, 1, 3))
+    mg.synchronize()
+
+    def total(order):
+        h = mg.zeros(1, 3)
+        for n in order:
+            h = h @ w + x[n]
+        return h.numpy()
+
+    def expected(order):
+        h = np.zeros((1, 3))
+        for n in order:
+            h = h * 0.5 + x.numpy()[n]
+        return h
+
+    with mg.config.override(**COMPILED):
+        for order in (range(10), range(2, 12), [0, 1, 2, 3, 9, 8, 7, 6, 5, 4], range(19, 0, -2)):
+            np.testing.assert_allclose(total(order), expected(order), rtol=1e-5)
+
+
 def decay(x, rates):
     for n, rate in enumerate(rates):
         x = mg.softmax(x * rate + n, 0)
