@@ -28,7 +28,7 @@ class Program:
         self.after = rng.integers(0, 1000, self.carries)
         self.listed = int(rng.integers(0, 1000))
         self.reads = str(rng.choice(["place", "split", "row", "back"]))
-        self.ends = str(rng.choice(["cat", "stack", "sum", "last", "some", "total"]))
+        self.ends = str(rng.choice(["cat", "stack", "sum", "last", "some", "total", "place"]))
         self.begins = str(rng.choice(["given", "zeros", "none"]))
 
     def _step(self):
@@ -81,7 +81,7 @@ class Program:
         carried, (xs, *shared) = list(data[: self.carries]), data[self.carries :]
         if self.begins == "zeros":
             carried = [mg.zeros(ROWS, WIDTH, dtype=xs.dtype) for _ in carried]
-        total, listed = 0, []
+        total, listed, kept = 0, [], mg.full((ROWS, self.turns + 2, WIDTH), 0.5, dtype=xs.dtype)
         for turn, x in enumerate(self.elements(xs)):
             if self.begins == "none" and turn == 0:
                 carried = [x * 2.0 for _ in carried]
@@ -91,10 +91,13 @@ class Program:
                 values.append(self.step(name, a, b, shared, turn))
             carried = [mg.tanh(values[n % len(values)]) for n in self.after]
             listed.append(values[self.listed % len(values)])
+            if self.ends == "place":
+                kept[:, turn + 1] = listed[-1]
             if self.ends == "total":
                 total = total + (carried[0] * x).mean()
         touched = sum(t.sum() for t in data) * 0.1  # each has a gradient
-        return sum((t**2).sum() for t in carried) + self.end(listed) + total + touched
+        end = mg.sin(kept).sum() + touched
+        return sum((t**2).sum() for t in carried) + self.end(listed) + total + end
 
     def end(self, listed):
         if self.ends == "cat":

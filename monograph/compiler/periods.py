@@ -49,11 +49,19 @@ class Run:
     # Per entry of a turn: where its inputs come from, types of numbers and None as they are.
     sources: list[tuple[Any, ...]] = field(default_factory=list)
     before: set[int] = field(default_factory=set)  # entries of a turn that are taken before
+    series: set[int] = field(default_factory=set)  # entries that are taken behind, of all turns
+    unread: set[int] = field(default_factory=set)  # entries of a turn whose results nobody reads
 
     @property
     def stop(self) -> int:
         """The first entry behind."""
         return self.start + self.turns * self.period
+
+    @property
+    def inside(self) -> list[int]:
+        """The entries of a turn that the loop computes."""
+        outside = self.before | self.series | self.unread
+        return [k for k in range(self.period) if k not in outside]
 
     @property
     def positions(self) -> range:
@@ -66,13 +74,13 @@ def find_runs(recording: Recording) -> dict[int, Run]:
     if len(recording.entries) < 2 * LEAST:
         return {}
     firsts = [0, *accumulate([entry.results for entry in recording.entries])]
-    refused = _refused(recording)
+    refused, read = _refused(recording), _positions_read(recording)
     taken: list[Run] = []
     failed = 0
     for start, length, period in _repeats(_tokens(recording, firsts)):
         if any(start < run.stop and run.start < start + length + period for run in taken):
             continue
-        run = _checked(recording, firsts, start, length, period)
+        run = _checked(recording, firsts, read, start, length, period)
         if run is not None and not any(n in run.positions for n in refused):
             taken.append(run)
         else:
@@ -93,6 +101,14 @@ def _refused(recording: Recording) -> set[int]:
     return found
 
 
+def _positions_read(recording: Recording) -> set[int]:
+    """Positions that an entry reads, or that are asked for."""
+    found = set(recording.wanted)
+    for entry in recording.entries:
+        found.update([ref for ref in entry.refs if ref.__class__ is int])
+    return found
+
+
 # --- what repeats ---------------------------------------------------------------------------------
 
 
@@ -105,7 +121,9 @@ def _tokens(recording: Recording, firsts: Sequence[int]) -> list[int]:
             tokens.append(-1 - n)
             continue
         kinds = tuple([0 if ref.__class__ is int else ref for ref in entry.refs])
-        attributes = _loose(entry.attributes) if entry.operator.view else entry.attributes
+        attributes = entry.attributes
+        if entry.operator.view or entry.operator.series is not None:
+            attributes = _loose(attributes)
         shapes = recording.shapes[firsts[n] : firsts[n + 1]]
         key = (id(entry.operator), attributes, kinds, entry.stop, shapes)
         tokens.append(known.setdefault(key, len(known)))
@@ -118,7 +136,7 @@ def _has_other_numbers(entry: Entry) -> bool:
 
 
 def _loose(attribute: Any) -> Any:
-    """Attributes of a view without their integers, by which turns may differ."""
+    """Attributes of a view, or of a write, without integers, by which turns may differ."""
     if attribute.__class__ is tuple:
         return tuple([_loose(each) for each in attribute])
     return int if attribute.__class__ is int else attribute
@@ -146,8 +164,9 @@ def _repeats(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def _checked(
-    recording: Recording, firsts: Sequence[int], start: int, length: int, period: int
-) -> Run | None:
+    recording: Recording, firsts: Sequence[int], read: set[int], start: int, length: int,
+    period: int,
+) -> Run | None:  # fmt: skip
     """The run, if all turns read alike; the first turn may be another than the rest."""
     entries = recording.entries
     turns = length // period + 1
@@ -155,20 +174,20 @@ def _checked(
     for skipped in range(min(turns - LEAST, MOST_SKIPPED) + 1):
         at = start + skipped * period
         run = Run(at, period, turns - skipped, firsts[at], firsts[at + period] - firsts[at])
-        if _read(run, entries):
+        if _read(run, entries, read):
             return run if _is_loop(run) else None
     return None
 
 
 def _is_loop(run: Run) -> bool:
     """Whether turns depend on one another: otherwise they are better done side by side."""
-    return any(s.kind == "carry" for s in _each_source(run)) and len(run.before) < run.period
+    return any(s.kind == "carry" for s in _each_source(run))
 
 
 def _each_source(run: Run) -> Iterator[Source]:
-    for k, sources in enumerate(run.sources):
-        if k not in run.before:
-            yield from [s for s in sources if isinstance(s, Source)]
+    """What the entries inside the loop read."""
+    for k in run.inside:
+        yield from [s for s in run.sources[k] if isinstance(s, Source)]
 
 
 def _lightest(
@@ -188,13 +207,19 @@ def _lightest(
     return min(range(slack + 1), key=lambda k: len(crossing[k % period]))
 
 
-def _read(run: Run, entries: Sequence[Entry]) -> bool:
+def _read(run: Run, entries: Sequence[Entry], read: set[int]) -> bool:
     """Find the sources of all inputs; whether all turns read alike."""
     results = [entry.results for entry in entries[run.start : run.start + run.period]]
     makers = [k for k, count in enumerate(results) for _ in range(count)]
+    run.unread = set(range(run.period)) - {
+        makers[(n - run.first) % run.width] for n in read if n in run.positions
+    }
     for k in range(run.period):
         calls = entries[run.start + k : run.stop : run.period]
         found: list[Any] = []
+        if k in run.unread:
+            run.sources.append(())
+            continue
         for j, ref in enumerate(calls[0].refs):
             if ref.__class__ is int:
                 ref = _source(run, [call.refs[j] for call in calls])
@@ -202,11 +227,29 @@ def _read(run: Run, entries: Sequence[Entry]) -> bool:
                     return False
             found.append(ref)
         if any(call.attributes != calls[0].attributes for call in calls):
-            if not all(_is_there(source, run, makers) for source in found):
+            if all(_is_there(source, run, makers) for source in found):
+                run.before.add(k)
+            elif _is_series(calls[0], found, makers, k):
+                run.series.add(k)
+            else:
                 return False
-            run.before.add(k)
         run.sources.append(tuple(found))
-    return all(s.kind != "carry" or makers[s.place] not in run.before for s in _each_source(run))
+    return all(_is_inside(s, run, makers[s.place]) for s in _each_source(run) if s.place >= 0)
+
+
+def _is_inside(source: Source, run: Run, maker: int) -> bool:
+    """Whether a turn may read a result of a turn: no loop hands on what is taken around it."""
+    return maker not in run.series and (source.kind == "own" or maker not in run.before)
+
+
+def _is_series(call: Entry, found: Sequence[Any], makers: Sequence[int], k: int) -> bool:
+    """Whether calls that differ are a series: each is made on the result of the one before."""
+    if call.operator.series is None or len(found) != 2 or call.results != 1:
+        return False
+    base, new = found
+    if not isinstance(base, Source) or not isinstance(new, Source):
+        return False
+    return base.kind == "carry" and makers[base.place] == k and new.kind == "own"
 
 
 def _is_there(source: Any, run: Run, makers: Sequence[int]) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..ir import build, index, loop
 from ..ir.check import collecting
-from ..ir.extent import hint
+from ..ir.extent import Extent, hint
 from ..ir.node import (
     Call,
     Contract,
@@ -108,16 +108,21 @@ class _Turns:
         self.carried: dict[Any, Node] = {}  # by place and initial position: what it begins with
         self.sequences: dict[Any, Node] = {}
         self.shared: dict[Any, Node] = {}
-        self.slots: list[type] = []  # of a turn
+        self.slots = [0]  # numbers of a turn before each of its entries
+        for entry in self.entries:
+            self.slots.append(self.slots[-1] + sum(isinstance(ref, type) for ref in entry.refs))
 
     def expand(self) -> None:
         """Add the results of all turns to those of the expansion."""
         outer, run = self.outer, self.run
+        if run.unread and any(isinstance(n, Extent) for x in outer.leaves for n in x.shape):
+            raise _NotALoop  # the shape of what is not expanded is not known
         nothing: Any = None
         outer.results += [nothing] * (run.turns * run.width)
         self._expand_before()
         turn = self._gather()
         ends, stacks = self._used()
+        written = self._series(ends, stacks)
         carries = [place for place, _ in self.carried]
         more = [place for place in sorted(ends) if place not in carries]
         wanted = [turn.position[place] for place in (*carries, *more, *stacks)]
@@ -134,6 +139,9 @@ class _Turns:
             stack = loop.result(made, count + number)
             for n in stacks[place]:
                 self._give(place, n, _element(stack, n))
+        for k, place in written.items():
+            stack = loop.result(made, count + list(stacks).index(place))
+            self._write(k, stack)
         self._note(sub, turn, made, count + len(stacks))
         outer.rules.update(sub.rules)
         self._number(turn.numbers)
@@ -186,7 +194,7 @@ class _Turns:
     def _gather(self) -> _Turn:
         """One turn as a recording of its own."""
         run = self.run
-        inside = [k for k in range(run.period) if k not in run.before]
+        inside = run.inside
         inputs = [[self._key(source) for source in run.sources[k]] for k in inside]
         leaf = {key: -1 - n for n, key in enumerate([*self.carried, *self.sequences, *self.shared])}
         turn = _Turn()
@@ -198,9 +206,11 @@ class _Turns:
             turn.take(node.shape, node)
         for k, keys in zip(inside, inputs, strict=True):
             refs: list[Any] = []
+            place = self.outer.next_slot + self.slots[k]
             for key in keys:
                 if isinstance(key, type):
-                    turn.numbers.append(self._slot(key))
+                    turn.numbers.append(build.slot(loop.PARAMETERS + place, key))
+                    place += 1
                 if isinstance(key, tuple):
                     key = leaf[key]
                 elif isinstance(key, int):
@@ -242,11 +252,6 @@ class _Turns:
                 self.sequences[key] = found
         return key
 
-    def _slot(self, number_type: type) -> Node:
-        """A number of the turn, known by its place in the table of the first turn."""
-        self.slots.append(number_type)
-        return build.slot(loop.PARAMETERS + self.outer.next_slot + len(self.slots) - 1, number_type)
-
     def _used(self) -> tuple[set[int], dict[int, list[int]]]:
         """Places whose last value is read behind the loop; and those of which others are too."""
         run, recording = self.run, self.outer.recording
@@ -261,6 +266,35 @@ class _Turns:
                 turns.setdefault(place, []).append(turn)
         ends = {place for place, found in turns.items() if found == [run.turns - 1]}
         return ends, {place: found for place, found in turns.items() if place not in ends}
+
+    def _series(self, ends: set[int], stacks: dict[int, list[int]]) -> dict[int, int]:
+        """Of each entry behind the loop, the place of what it takes from the turns, stacked."""
+        found: dict[int, int] = {}
+        for k in sorted(self.run.series):
+            if self.firsts[k] in stacks:
+                raise _NotALoop  # what an earlier turn made of it is read
+            ends.discard(self.firsts[k])
+            source = self.run.sources[k][1]
+            if self.makers[source.place] not in self.run.inside:
+                raise _NotALoop
+            found[k] = source.place
+            stacks.setdefault(source.place, [])
+        return found
+
+    def _write(self, k: int, stack: Node) -> None:
+        """The result of an entry behind the loop, of all turns at once."""
+        outer, run = self.outer, self.run
+        calls = outer.recording.entries[run.start + k : run.stop : run.period]
+        operator = calls[0].operator
+        assert operator.series is not None
+        base = outer._place(run.sources[k][0].positions[0])
+        made = operator.series(base, stack, [call.attributes for call in calls])
+        if made is None:
+            raise _NotALoop
+        if calls[0].stop and run.start + k < self.cut_until:
+            made = outer._cut(made)
+        for turn in range(run.turns):
+            self._give(self.firsts[k], turn, made)
 
     def _require(self, outputs: Sequence[Node], turn: _Turn) -> None:
         """What is carried stays what it is, and turns are no part of one pass over memory."""
@@ -283,11 +317,11 @@ class _Turns:
 
     def _number(self, numbers: Sequence[Node]) -> None:
         """Note where the numbers of all turns stand."""
-        width, turns = len(self.slots), self.run.turns
-        for n, node in enumerate(numbers):
+        width, turns = self.slots[-1], self.run.turns
+        for node in numbers:
             assert isinstance(node, Slot)
-            count = (turns - 1) * width + 1
-            table = make(Slot, (), (count,), node.dtype, self.outer.next_slot + n, node.type)
+            first, count = node.number - loop.PARAMETERS, (turns - 1) * width + 1
+            table = make(Slot, (), (count,), node.dtype, first, node.type)
             every = build.reindex(table, (turns,), [axis(0, turns) * width])
             self.outer.numbered[node.id] = every
         self.outer.next_slot += turns * width

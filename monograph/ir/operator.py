@@ -94,6 +94,10 @@ class Operator:
     # input the names of the inputs it reads, and "result" (the first) or "results". May be a
     # function of the inputs' kinds and the attributes.
     saves: Any = None
+    # Of calls in which each takes the result of the one before as its first input: all at once,
+    # from the first input of the first, the second inputs one behind the other, and the attributes
+    # of each. None where that cannot be said.
+    series: Callable[[Node, Node, Sequence[Any]], Node | None] | None = None
     precision: str | None = None  # what autocast does to its inputs; see `amp/autocast_mode.py`
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:

@@ -37,6 +37,14 @@ def in_steps(pieces: Sequence[Node]) -> Node | None:
     return build.reindex(first.inputs[0], (count, *first.shape), where)
 
 
+def are_apart(steps: Node) -> bool:
+    """Whether no two of the pieces that `in_steps` joined have an element in common."""
+    if not isinstance(steps, Reindex):
+        return True  # the pieces of all of an array, in order
+    turn = axis(0, steps.shape[0])
+    return any(list(index.split(place)[1]) == [turn] for place in steps.index)
+
+
 def beside(pieces: Sequence[Node], along: int) -> Node | None:
     """The pieces one after the other along an axis, as such a view."""
     steps = in_steps(pieces)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ir import build, index
 from ..ir.extent import Extent, agree
 from ..ir.node import axis, coordinates
-from ..ir.pieces import beside
+from ..ir.pieces import are_apart, beside, in_steps
 from ..tensor import Tensor
 from ..transform.derivative import vjp
 from .define import Scalar, Tensors, operator
@@ -347,16 +348,26 @@ def write_view(base: Tensor, new: Tensor, chain: tuple[Any, ...]) -> Any:
     and the transpose of ones says which places were written. The parts of a complex base are
     places of their own, since a view may be of one of them.
     """
-    f = build.functions
     part = base.dtype.to_real()
     sources: list[Any] = [build.buffer(-1, base.shape, part)]
     view: Any = sources[0]
     if base.dtype.is_complex:
         sources.append(build.buffer(-2, base.shape, part))
         view = build.apply("complex", *sources)
+    return _written(base, new, _seen(view, chain), sources)
+
+
+def _seen(view: Any, chain: tuple[Any, ...]) -> Any:
+    """What a chain of views shows."""
     for step, attributes in chain:
         if step.smooth:  # detach moves nothing
             (view,) = step.expand((view,), attributes)
+    return view
+
+
+def _written(base: Any, new: Any, view: Any, sources: list[Any]) -> Any:
+    """base with `new` where a view of the sources shows it."""
+    f = build.functions
     one = complex(1, 1) if view.dtype.is_complex else 1
     given = build.broadcast_to(build.cast(new, view.dtype), view.shape)
     placed = vjp([view], [given], sources)
@@ -366,6 +377,20 @@ def write_view(base: Tensor, new: Tensor, chain: tuple[Any, ...]) -> Any:
         known = new_part is not None and hit is not None
         parts.append(build.select(f.ne(hit, 0), new_part, before) if known else before)
     return parts[0] if len(parts) == 1 else build.apply("complex", *parts)
+
+
+def _write_series(base: Any, news: Any, attributes: Sequence[Any]) -> Any:
+    """Writes to pieces that lie in even steps, apart from one another, as one."""
+    if base.dtype.is_complex:
+        return None
+    source = build.buffer(-1, base.shape, base.dtype)
+    view = in_steps([_seen(source, chain) for (chain,) in attributes])
+    if view is None or view.shape != news.shape or not are_apart(view):
+        return None
+    return _written(base, news, view, [source])
+
+
+write_view.operator.series = _write_series
 
 
 def _parts(x: Any) -> list[Any]:

@@ -258,3 +258,55 @@ def test_a_derivative_of_checked_labels_in_a_loop():
             return table.weight.grad.numpy().copy()
 
     np.testing.assert_allclose(slope("cpu"), slope("reference"), rtol=1e-4, atol=1e-6)
+
+
+def test_writing_into_a_place_of_each_turn_is_one_write_behind_the_loop():
+    def listed(x, w):
+        outs, h = mg.zeros(12, 2, 4), x[0]
+        for n in range(12):
+            h = mg.tanh(h @ w + x[n])
+            outs[n] = h
+        return outs * 2.0
+
+    kinds = kind(12, 2, 4), kind(4, 4)
+    assert loops(listed, *kinds) == [12]
+
+    def read_on_the_way(x, w):
+        outs, h = mg.zeros(12, 2, 4), x[0]
+        for n in range(12):
+            h = mg.tanh(h @ w + outs.sum(0))
+            outs[n] = h
+        return outs
+
+    assert loops(read_on_the_way, *kinds) == []
+
+    def one_over_the_other(x, w):
+        outs, h = mg.zeros(12, 2, 4), x[0]
+        for n in range(12):
+            h = mg.tanh(h @ w)
+            outs[n // 2] = h
+        return outs
+
+    assert loops(one_over_the_other, *kinds) == []
+
+    def overlapping(x, w):
+        outs, h = mg.zeros(14, 2, 4), x[0]
+        for n in range(12):
+            h = mg.tanh(h @ w)
+            outs[n : n + 3] = h
+        return outs
+
+    assert loops(overlapping, *kinds) == []
+    x = np.random.default_rng(0).standard_normal((12, 2, 4))
+    w = np.eye(4)
+    for function in (listed, read_on_the_way, one_over_the_other, overlapping):
+        found = []
+        for backend in ("cpu", "reference"):
+            with mg.config.override(**{**COMPILED, "backend": backend}):
+                given = mg.tensor(x.astype(np.float32)), mg.tensor(w.astype(np.float32))
+                given[0].requires_grad_()
+                outs = function(*given)
+                (outs**2).sum().backward()
+                found.append((outs.detach().numpy(), given[0].grad.numpy()))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
