@@ -69,7 +69,7 @@ BAD = {
     "buffer numbers start at 0": make(Buffer, (), (2,), float32, -1),
     "extents are integers": make(Buffer, (), (-2,), float32, 0),
     "attributes are": make(Buffer, (), (2,), float32),
-    "a slot has shape": make(Slot, (), (1,), float64, 0, float),
+    "a slot has shape": make(Slot, (), (1, 1), float64, 0, float),
     "a slot's dtype": make(Slot, (), (), float32, 0, float),
     "a constant has shape": make(Const, (), (1,), float32, 1.0),
     "float32 constant is a Python float": make(Const, (), (), float32, 1),
