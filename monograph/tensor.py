@@ -495,7 +495,13 @@ class Tensor:
             )
         if self.is_meta:
             raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
-        return self._array().reshape(()).item()
+        if self._view is None:
+            return record.read(self._storage).item()
+        found = geometry_of(self._storage.value.meta, None, self._view.chain())
+        if found is None:
+            return self._array().item()
+        line = record.read(self._storage).reshape(-1)
+        return line.view(found.dtype.numpy)[found.offset].item()
 
     def tolist(self) -> Any:
         """Nested lists of numbers."""

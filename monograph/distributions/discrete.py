@@ -5,6 +5,7 @@ Probabilities are given by themselves or by their logits; the other is computed 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -320,6 +321,12 @@ def at_category(logits: Tensor, value: Tensor) -> Any:
     return mg.squeeze(mg.gather(rows, -1, mg.unsqueeze(place, -1)), -1)
 
 
+@functools.lru_cache(64)
+def _places(count: int) -> Any:
+    """The numbers of so many categories; a policy asks for the same ones at every turn."""
+    return constraints.integer_interval(0, count - 1)
+
+
 class Categorical(_Categories):
     """The number of a category.
 
@@ -337,7 +344,7 @@ class Categorical(_Categories):
 
     @property
     def support(self) -> Any:
-        return constraints.integer_interval(0, self._num_events - 1)
+        return _places(self._num_events)
 
     @property
     def mean(self) -> Tensor:
