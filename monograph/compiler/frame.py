@@ -80,7 +80,7 @@ class Frame:
 
     def place(self, node: Node, layouts: Layouts) -> tuple[Expr, ...] | None:
         """The node's coordinates at a point of the frame, or None if it does not fit."""
-        order = layouts.order(node.shape)
+        order = layouts.order_of(node)
         if node.size == self.size:
             return ordered(self.flat, node.shape, order)
         if node.size == self.rows:
@@ -147,7 +147,7 @@ def _is_column(node: Node, shape: tuple[int, ...], reduced: tuple[bool, ...]) ->
 
 def pointwise_frame(node: Node, layouts: Layouts) -> Frame:
     """Rows along the last axis in memory."""
-    shape = tuple(node.shape[k] for k in layouts.order(node.shape))
+    shape = tuple(node.shape[k] for k in layouts.order_of(node))
     if not shape:
         return Frame((1,), (True,))
     return Frame(shape, (*([False] * (len(shape) - 1)), True))

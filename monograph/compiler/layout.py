@@ -24,6 +24,7 @@ class Layouts:
 
     channels_last: set[tuple[int, ...]] = field(default_factory=set)
     plain: set[int] = field(default_factory=set)  # ids of nodes that must be plain
+    turned: set[int] = field(default_factory=set)  # ids of copies of leaves, which lie plain
 
     def order(self, shape: tuple[int, ...]) -> Order:
         """The order in which to iterate over an array of this shape."""
@@ -31,6 +32,12 @@ class Layouts:
         if shape in self.channels_last:
             return (0, *range(2, rank), 1)
         return tuple(range(rank))
+
+    def order_of(self, node: Node) -> Order:
+        """The order in which to iterate over a node: that in which it lies."""
+        if node.id in self.plain:
+            return tuple(range(node.ndim))
+        return self.order(node.shape)
 
     def strides(self, node: Node) -> tuple[int, ...]:
         """Strides of the node's buffer, per logical axis."""
