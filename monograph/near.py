@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .backends.piecewise import Call, Unfit
 from .config import config
-from .ir.closure import NoClosure
 from .recorder import Record, Recorder, Signature
 from .storage import Memory, Value
 
 CALLS = 4  # behind known data
 ELEMENTS = 1 << 12  # that they read, altogether
 
-_calls: dict[int, Call | None] = {}  # by the number of a signature
+_calls: dict[int, Any] = {}  # `piecewise.Call` by the number of a signature; None if there is none
 
 
 def is_near(recorder: Recorder, value: Value) -> list[Record] | None:
@@ -69,12 +67,11 @@ def _is_exact(signature: Signature) -> bool:
     return _calls[number] is not None
 
 
-def _call_of(signature: Signature) -> Call | None:
-    try:
-        made = Call(signature.operator, signature.attributes, signature.inputs)
-    except (NoClosure, Unfit):
-        return None
-    return None if made.groups else made  # what may fail is for a program to check
+def _call_of(signature: Signature) -> Any:
+    from .backends import piecewise  # at the first need: programs that read nothing do without
+
+    made = piecewise.call_of(signature.operator, signature.attributes, signature.inputs)
+    return None if made is None or made.groups else made  # what may fail is checked by a program
 
 
 def compute(value: Value, order: list[Record]) -> None:
@@ -83,7 +80,6 @@ def compute(value: Value, order: list[Record]) -> None:
     with np.errstate(all="ignore"):
         for made in order:
             call = _calls[made.signature.number]
-            assert call is not None
             given = [_contents(made.inputs[n], found) for n in call.closure.inputs]
             found[made] = call.closure.call(*given)
     value.memory = Memory(np.array(found[order[-1]][value.index], order="C"))

@@ -19,7 +19,6 @@ from math import prod
 from typing import Any
 
 from . import backends, statistics
-from .backends import piecewise
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
@@ -247,6 +246,8 @@ class Programs:
 
 def _interpreted(recording: Recording) -> Executable:
     """A program that NumPy runs, call by call where that is possible."""
+    from .backends import piecewise  # not before it is needed: it takes a while
+
     return piecewise.interpreted(recording) or compile_recording(
         recording, backends.load("reference")
     )

@@ -95,17 +95,15 @@ _calls: dict[Any, Call | None] = {}
 _pulls: dict[Any, Pull | None] = {}
 
 
-def _call_of(entry: Entry, kinds: tuple[Any, ...]) -> Call:
-    key = (entry.operator, entry.attributes, kinds, dtypes.get_default_dtype())
+def call_of(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]) -> Call | None:
+    """What a kind of call means; None if only the reference can tell."""
+    key = (operator, attributes, kinds, dtypes.get_default_dtype())
     if key not in _calls:
         try:
-            _calls[key] = Call(entry.operator, entry.attributes, kinds)
+            _calls[key] = Call(operator, attributes, kinds)
         except NoClosure:
             _calls[key] = None
-    found = _calls[key]
-    if found is None:
-        raise Unfit
-    return found
+    return _calls[key]
 
 
 def _pull_of(
@@ -186,7 +184,9 @@ class Piecewise(ByNumPy):
             made = [cells[1]]
         else:
             kinds = self._kinds_of(cells)
-            call = _call_of(entry, kinds)
+            call = call_of(entry.operator, entry.attributes, kinds)
+            if call is None:
+                raise Unfit
             made = [self._new(meta) for meta in call.metas]
             codes = [self._new(None) for _ in range(call.groups)]
             self._step(call.closure, cells, [*made, *codes])
