@@ -9,6 +9,7 @@ copied when they are joined, and the batch is a leaf like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,26 +31,31 @@ def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
         return None
     kind: Meta | None = None
     size = 0
+    found: list[Any] = []  # arrays, or tensors of which one is still to be made
     for x in pieces:
         if x.__class__ is not Tensor:
             return None
-        whole, view = x._storage.value, x._view
+        storage, view = x._storage, x._view
+        whole = storage.value
         value = whole if view is None else view.value
-        meta = value.meta
+        meta, memory = value.meta, value.memory
         # Known, of a storage in the usual order, and no derivative is asked for.
-        if not whole.ready or value.requires_grad or whole.requires_grad or whole.meta.strides:
+        if whole.memory is None or value.requires_grad or whole.requires_grad or whole.meta.strides:
             return None
         if meta is not kind:
             if kind is not None and not _fit(meta, kind, dim):
                 return None  # the operator says so in its words, or casts
             kind = meta
         size += meta.size
+        known = memory is not None and (view is None or view.version == storage.version)
+        found.append(memory.data if known and memory.data is not None else x)  # type: ignore[union-attr]
     if kind is None or (len(pieces) < MANY and size * kind.dtype.itemsize > BYTES):
         return None
     if not -len(kind.shape) <= dim < len(kind.shape):
         return None
     record.wait()
-    return adopt(np.concatenate([_contents(x) for x in pieces], dim))
+    arrays = [_contents(each) if each.__class__ is Tensor else each for each in found]
+    return adopt(np.concatenate(arrays, dim))
 
 
 def _fit(a: Meta, b: Meta, dim: int) -> bool:
