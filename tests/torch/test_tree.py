@@ -235,3 +235,47 @@ def test_what_libraries_look_at_when_they_are_imported():
         second.value()
     second.set_result(5)
     assert wait_all(both.wait()) == [1, 5]
+
+
+def test_what_graph_and_probability_libraries_import():
+    import torch as reference
+
+    from monograph.torch._subclasses.fake_tensor import is_fake
+    from monograph.torch._tensor_str import _tensor_str
+    from monograph.torch.autograd.profiler import EventList
+    from monograph.torch.distributed import rpc
+    from monograph.torch.distributions import utils
+    from monograph.torch.fx.experimental.proxy_tensor import get_proxy_mode
+    from monograph.torch.fx.node import Node
+    from monograph.torch.serialization import MAP_LOCATION
+    from monograph.torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    x = torch.arange(6.0).reshape(2, 3)
+    assert isinstance(Node, type) and MAP_LOCATION and not isinstance(iter([]), _BaseDataLoaderIter)
+    assert issubclass(EventList, list) and not is_fake(x) and get_proxy_mode() is None
+    assert _tensor_str(torch.ones(2), 0) == "[1., 1.]" and not rpc.is_available()
+    assert x.layout != torch.sparse_csr and x._cdata == x._cdata != (x + 1)._cdata
+    assert torch.ops.aten.add.Tensor(x, x).tolist() == (2 * x).tolist()
+    with pytest.raises(NotImplementedError, match="no GPUs"):
+        torch.nn.parallel.scatter_gather.scatter(x, [0])
+    with pytest.raises(NotImplementedError, match="aten._to_copy"):
+        torch.ops.aten._to_copy.default(x)
+    assert utils._standard_normal(torch.Size([2, 3]), torch.float64, None).dtype == torch.float64
+    assert utils._sum_rightmost(x, 1).tolist() == [3.0, 12.0]
+    for diag in (-1, 0, 1):
+        square = np.arange(9.0).reshape(3, 3)
+        ours, theirs = torch.tensor(square), reference.tensor(square)
+        packed = utils.tril_matrix_to_vec(ours, diag)
+        expected = reference.distributions.utils.tril_matrix_to_vec(theirs, diag)
+        assert packed.tolist() == expected.tolist()
+        if diag == 0:
+            assert utils.vec_to_tril_matrix(packed).tolist() == np.tril(square).tolist()
+    with pytest.raises(ValueError):
+        utils.vec_to_tril_matrix(torch.ones(4))
+
+    class Foreign:
+        """A distribution of a library that has its own base class."""
+
+    torch.distributions.kl.register_kl(Foreign, torch.distributions.Normal)(lambda p, q: 0)
+    with pytest.raises(TypeError):
+        torch.distributions.kl.register_kl(3, Foreign)

@@ -130,8 +130,15 @@ REFUSED = {
                         "reduce_scatter", "scatter")],
          "nn.parallel.DistributedDataParallel",
          "nn.parallel.distributed.DistributedDataParallel", "multiprocessing.spawn",
-         "distributed.optim.ZeroRedundancyOptimizer", "multiprocessing.start_processes"],
+         "distributed.optim.ZeroRedundancyOptimizer", "distributed.rpc.init_rpc",
+         "distributed.rpc.rpc_async", "distributed.rpc.rpc_sync", "distributed.rpc.remote",
+         "distributed.rpc.shutdown", "multiprocessing.start_processes"],
         _PROCESSES
+    ),
+    **dict.fromkeys(
+        [f"nn.parallel.{part}{name}" for part in ("", "scatter_gather.")
+         for name in ("scatter", "gather", "scatter_kwargs")],
+        "there are no GPUs to divide a batch over",
     ),
     **dict.fromkeys(
         ["quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",

@@ -77,7 +77,7 @@ def attach() -> None:
         "untyped_storage": untyped_storage, "to_dense": to_dense, "apply_": apply_,
         "volatile": property(volatile), "is_xpu": False, "is_nested": False, "is_xla": False,
         "is_ipu": False, "is_mtia": False, "is_sparse_csr": False, "is_vulkan": False,
-        "name": None, "names": property(lambda x: (None,) * x.ndim),
+        "name": None, "names": property(lambda x: (None,) * x.ndim), "_cdata": property(id),
     }  # fmt: skip
     for name, method in found.items():
         if not hasattr(Tensor, name):

@@ -186,7 +186,10 @@ class emit_nvtx(profile):  # noqa: N801
     """Mark operators for NVIDIA's viewer; there is no GPU to mark them on."""
 
 
+EventList, FunctionEvent = Averages, Event  # their names in PyTorch
+
 __all__ = [
-    "ProfilerAction", "ProfilerActivity", "emit_nvtx", "profile", "record_function", "schedule",
+    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "emit_nvtx", "profile",
+    "record_function", "schedule",
     "tensorboard_trace_handler",
 ]  # fmt: skip

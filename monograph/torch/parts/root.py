@@ -67,6 +67,10 @@ class ElementType:
 
 globals().update({name: ElementType(name) for name in FLOAT8})
 
+# Programs compare layouts with these; no tensor has one.
+LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = [layout(name) for name in LAYOUTS]
+
 __all__ = [
     "DType", "Generator", "OutOfMemoryError", "Size", "Tensor", "__version__", "channels_last",
     "channels_last_3d",
@@ -80,7 +84,7 @@ __all__ = [
     "is_vulkan_available", "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis",
     "no_grad", "pi", "preserve_format", "set_anomaly_enabled", "set_default_device",
     "set_default_tensor_type",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "sparse_coo", "spmm",
+    "set_grad_enabled", "set_num_threads", "set_printoptions", "sparse_coo", *LAYOUTS, "spmm",
     "strided", "sym_float",
     "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "typename", "vmap",
     "_assert", *FLOAT8, *[name for name, found in _NAMES.items() if found is not None],

@@ -15,6 +15,7 @@ class LoadEndianness:
 
 
 DEFAULT_PROTOCOL = 2
+MAP_LOCATION: Any = Any  # what annotations call the argument of `load`
 
 
 def set_default_mmap_options(flags: Any) -> None:
@@ -22,6 +23,7 @@ def set_default_mmap_options(flags: Any) -> None:
 
 
 __all__ = [
-    "DEFAULT_PROTOCOL", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
+    "DEFAULT_PROTOCOL", "LoadEndianness", "MAP_LOCATION", "add_safe_globals",
+    "clear_safe_globals",
     "get_safe_globals", "load", "safe_globals", "save", "set_default_mmap_options",
 ]  # fmt: skip

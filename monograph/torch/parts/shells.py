@@ -9,12 +9,14 @@ import contextlib
 import types
 from typing import Any
 
+from ...display import get_printoptions
 from ...ir import dtypes
 from ...nn import Module
 from ...ops.define import members
 from ...ops.sparse_rules import of_dtype
 from ...overriding import DisableTorchFunctionSubclass
 from ...tensor import Tensor
+from .absent import refusal
 from .profiler import record_function
 
 
@@ -44,6 +46,17 @@ def _as_plain_tensors(func: Any, types: Any, args: Any = (), kwargs: Any = None)
         return func(*args, **(kwargs or {}))
 
 
+class Packet:
+    """An operator under its inner name; its overloads, such as `aten.add.Tensor`, are itself."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self.__name__, self.function = name, function
+        self.default = self.Tensor = self.Scalar = self.int = self.dim = self.stable = self
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(*args, **options)
+
+
 def _enter(name: str, args: Any = None) -> record_function:
     return record_function(name).__enter__()
 
@@ -57,7 +70,13 @@ PROFILER_OPS = {
     "_record_function_exit": _exit,
 }  # fmt: skip
 LIBRARY = {"Library": Library}
-ATEN = {name: function for name, function in members("").items()}
+_INNER = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy", "alias", "index",
+          "slice")  # fmt: skip
+ATEN = {
+    **{name: Packet(name, refusal(f"ops.aten.{name}", "use its name in torch")) for name in _INNER},
+    **{name: Packet(name, function) for name, function in members("").items()},
+    "detach": Packet("detach", Tensor.detach),
+}
 FX = {
     "GraphModule": type("GraphModule", (Module,), {"__doc__": "A module made of a traced graph."}),
     "Proxy": type("Proxy", (), {"__doc__": "A value of a function that is being traced."}),
@@ -67,7 +86,8 @@ FX = {
 }  # fmt: skip
 NATIVE = {
     "_has_cuda": False, "_cuda_getDeviceCount": _reply(0), "_get_tracing_state": _reply(None),
-    "_is_tracing": _reply(False), "_log_api_usage_once": _reply(None),
+    "_are_functorch_transforms_active": _reply(False), "_is_tracing": _reply(False),
+    "_log_api_usage_once": _reply(None),
     "_cuda_isInBadFork": False, "_functorch": types.SimpleNamespace(), "TensorBase": Tensor,
     "_TensorBase": Tensor, "_get_privateuse1_backend_name": _reply("privateuseone"),
     "_nn": types.SimpleNamespace(**members("nn.functional")), "has_mkldnn": True,
@@ -75,6 +95,21 @@ NATIVE = {
     "DisableTorchFunction": DisableTorchFunctionSubclass,
     "_disabled_torch_function_impl": _as_plain_tensors,
 }  # fmt: skip
+TEXT = {
+    "_str": lambda x, **_: repr(x), "_str_intern": lambda x, **_: repr(x),
+    "_tensor_str": lambda x, indent=0: repr(x).removeprefix("tensor(").removesuffix(")"),
+    "_add_suffixes": lambda text, suffixes, *_, **__: "".join([text, *suffixes, ")"]),
+    "PRINT_OPTS": types.SimpleNamespace(**get_printoptions()),
+}  # fmt: skip
+ITERATORS = {
+    name: type(name, (), {"__doc__": "Iterators over batches are generators here; none is this."})
+    for name in (
+        "_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
+    )
+}  # fmt: skip
+RPC = {"is_available": _reply(False), "_is_current_rpc_agent_set": _reply(False)}
+FAKE = {"is_fake": _reply(False)}
+PROXIES = {"get_proxy_mode": _reply(None)}
 TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
 _OLD = {"Float": dtypes.float32, "Double": dtypes.float64, "Long": dtypes.int64}
