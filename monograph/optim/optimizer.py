@@ -106,15 +106,20 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step between the hooks of its optimiser."""
+    """A step between the hooks of its optimiser, which ends the program, whoever wrote it."""
 
     @wraps(step)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not self._opt_called:
             self._opt_called = True
-        before, after, inner = self._step_pre_hooks, self._step_post_hooks, self._in_step
-        if inner or not (before or after or _every_step["before"] or _every_step["after"]):
+        held = self.__dict__  # one that wraps another may not have called `__init__`
+        before, after = held.get("_step_pre_hooks", {}), held.get("_step_post_hooks", {})
+        if self._in_step:
             return step(self, *args, **kwargs)
+        if not (before or after or _every_step["before"] or _every_step["after"]):
+            result = step(self, *args, **kwargs)
+            record.flush_here("optimizer step")
+            return result
         self._in_step = True  # a step may call that of its base class
         try:
             for hook in [*_every_step["before"].values(), *before.values()]:
@@ -122,6 +127,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 if changed is not None:
                     args, kwargs = changed
             result = step(self, *args, **kwargs)
+            record.flush_here("optimizer step")
             for hook in [*after.values(), *_every_step["after"].values()]:
                 hook(self, args, kwargs)
             return result

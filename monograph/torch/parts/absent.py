@@ -159,6 +159,5 @@ REFUSED = {
         "give the mask to scaled_dot_product_attention"
     ),
     "autograd.forward_ad.make_dual": "use torch.func.jvp",
-    "autograd.forward_ad.unpack_dual": "use torch.func.jvp",
     "autograd.forward_ad.dual_level": "use torch.func.jvp",
 }  # fmt: skip

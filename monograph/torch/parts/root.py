@@ -40,6 +40,7 @@ from ...ir import dtypes
 from ...ops.define import members
 from ...tensor import Size
 from .cuda import OutOfMemoryError
+from .futures import Future
 from .version import __version__
 
 _NAMES = {**dtypes.BY_NAME, **dtypes.ALIASES, "chalf": None}
@@ -50,29 +51,35 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 has_mkl = has_lapack = has_openmp = has_spectral = True
 has_cuda = has_cudnn = has_mps = False
 
-FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+ABSENT_TYPES = (
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32",
+)  # fmt: skip
 
 
 class ElementType:
     """The name of an element type that no tensor has here; libraries list them."""
 
-    is_floating_point, is_complex, is_signed, itemsize = True, False, True, 1
+    is_signed = True
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.is_complex = name.startswith("complex")
+        self.is_floating_point = not self.is_complex
+        self.itemsize = 4 if self.is_complex else 1
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
 
-globals().update({name: ElementType(name) for name in FLOAT8})
+globals().update({name: ElementType(name) for name in ABSENT_TYPES})
 
 # Programs compare layouts with these; no tensor has one.
 LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = [layout(name) for name in LAYOUTS]
 
 __all__ = [
-    "DType", "Generator", "OutOfMemoryError", "Size", "Tensor", "__version__", "channels_last",
+    "DType", "Future", "Generator", "OutOfMemoryError", "Size", "Tensor", "__version__",
+    "channels_last",
     "channels_last_3d",
     "compile", "compiled_with_cxx11_abi", "contiguous_format", "cosine_similarity",
     "default_generator", "detach", "detach_", "device", "dtype", "e", "enable_grad", "from_dlpack",
@@ -87,7 +94,7 @@ __all__ = [
     "set_grad_enabled", "set_num_threads", "set_printoptions", "sparse_coo", *LAYOUTS, "spmm",
     "strided", "sym_float",
     "sym_int", "sym_max", "sym_min", "sym_not", "tensor", "typename", "vmap",
-    "_assert", *FLOAT8, *[name for name, found in _NAMES.items() if found is not None],
+    "_assert", *ABSENT_TYPES, *[name for name, found in _NAMES.items() if found is not None],
 ]  # fmt: skip
 
 cosine_similarity = members("nn.functional")["cosine_similarity"]

@@ -1,0 +1,61 @@
+"""Optimisers that users write: wrappers around another one, and steps of their own."""
+
+from __future__ import annotations
+
+import monograph as mg
+import monograph.torch as torch
+
+
+class Averaging(mg.optim.Optimizer):
+    """Half way to where another optimiser goes, as wrappers do: the base class is not set up."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.param_groups = optimizer.param_groups
+        self.slow = [p.detach().clone() for group in self.param_groups for p in group["params"]]
+
+    def step(self, closure=None):
+        loss = self.optimizer.step(closure)
+        params = [p for group in self.param_groups for p in group["params"]]
+        for slow, p in zip(self.slow, params, strict=True):
+            slow.add_(p.data - slow, alpha=0.5)
+            p.data.copy_(slow)
+        return loss
+
+
+class Plain(mg.optim.Optimizer):
+    """Descent, by tensors."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data.add_(p.grad.data, alpha=-group["lr"])
+
+
+def test_a_wrapper_that_does_not_call_the_base_class():
+    x = mg.tensor([1.0, -2.0], requires_grad=True)
+    step = Averaging(mg.optim.SGD([x], 0.5))
+    for _ in range(3):
+        x.grad = None
+        (x * x).sum().backward()
+        step.step()
+    assert x.tolist() == [0.125, -0.25]
+
+
+def test_the_step_of_a_user_ends_the_program():
+    layer = mg.nn.Linear(3, 1)
+    step = Plain(layer.parameters())
+    for _ in range(4):
+        step.zero_grad()
+        layer(mg.ones(2, 3)).pow(2).sum().backward()
+        step.step()
+        assert mg.stats().pending == 0
+
+
+def test_names_of_types_that_no_tensor_has():
+    assert torch.complex32.is_complex and torch.complex32.itemsize == 4
+    assert torch.autograd.forward_ad.unpack_dual(torch.ones(1)).tangent is None
+    assert torch.float8_e5m2.is_floating_point and torch.Future is torch.futures.Future
