@@ -194,6 +194,7 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the derivatives of the tensors' sum to `.grad` of the leaves that they depend on.
@@ -206,6 +207,7 @@ def backward(
     """
     roots = _listed(tensors)
     values = [root._value() for root in roots]
+    grad_tensors = grad_variables if grad_tensors is None else grad_tensors  # its older name
     given = [None] * len(roots) if grad_tensors is None else _listed(grad_tensors)
     cotangents = _cotangents(values, given)
     retain = create_graph if retain_graph is None else retain_graph

@@ -259,14 +259,14 @@ class MixtureSameFamily(Distribution):
             wide = (*chosen.shape, 1, *self._event_shape)
             return drawn.gather(self._axis() + drawn.ndim, place.expand(wide)).squeeze(self._axis())
 
-    def cdf(self, value: Tensor) -> Tensor:
+    def cdf(self, x: Tensor) -> Tensor:
         """The probability of at most this value."""
-        each = self._component_distribution.cdf(value.unsqueeze(self._axis()))
+        each = self._component_distribution.cdf(x.unsqueeze(self._axis()))
         return (each * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, x: Tensor) -> Tensor:
         """The logarithm of the density."""
-        padded = value.unsqueeze(self._axis())
+        padded = x.unsqueeze(self._axis())
         each = self._component_distribution.log_prob(padded)
         weight = F.log_softmax(self._mixture_distribution.logits, -1)
         return mg.logsumexp(each + weight, -1)

@@ -273,9 +273,9 @@ class HalfCauchy(TransformedDistribution):
         """The probability of at most this value."""
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
-    def icdf(self, value: Tensor) -> Tensor:
+    def icdf(self, prob: Tensor) -> Tensor:
         """The value that this probability lies below."""
-        return self.base_dist.icdf((value + 1) / 2)
+        return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
         """The expected surprise."""

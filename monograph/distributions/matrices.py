@@ -225,7 +225,7 @@ class Wishart(ExponentialFamily):
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         return self._df() * (v.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Any = (), max_try_correction: Any = None) -> Tensor:
         """Draw so that gradients reach the parameters, by Bartlett's triangular factor."""
         shape = self._extended_shape(sample_shape)
         size = self._event_shape[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -55,6 +56,14 @@ class Transform:
     @property
     def inv(self) -> Transform:
         return _Inverse(self)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform with another number of remembered pairs: 0 or 1."""
+        if self._cache_size == cache_size:
+            return self
+        made = copy.copy(self)
+        made._cache_size, made._last = cache_size, (None, None)
+        return made
 
     def forward_shape(self, shape: Any) -> Any:
         """The shape of what comes out."""

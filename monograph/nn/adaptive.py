@@ -80,9 +80,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             f"number, got {list(input.shape)} and {list(target.shape)}"
         )
 
-    def forward(self, input: Tensor, target: Tensor) -> ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> ASMoutput:
         """(log-probabilities of the targets, their mean loss); the targets are read."""
-        rows, classes = self._rows(input, target)
+        rows, classes = self._rows(input_, target_)
         known = classes.tolist()
         if known and not 0 <= min(known) <= max(known) < self.n_classes:
             raise OperandError(
@@ -104,7 +104,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = F.log_softmax(self.head(rows), 1)
         output = output + head.gather(1, place.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
-        return ASMoutput(output if target.ndim else output.squeeze(0), loss)
+        return ASMoutput(output if target_.ndim else output.squeeze(0), loss)
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The log-probabilities of all classes."""

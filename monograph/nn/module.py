@@ -290,9 +290,9 @@ class Module(Stateful):
                 inner = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(seen, inner, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """Every module of the tree."""
-        for _, module in self.named_modules():
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:

@@ -130,3 +130,116 @@ def test_samples_of_different_shapes(lib):
     loader = lib.utils.data.DataLoader([lib.ones(1), lib.ones(2)], batch_size=2)
     with pytest.raises(RuntimeError):
         next(iter(loader))
+
+
+# --- names at further places ----------------------------------------------------------------------
+
+SMALL = {
+    "kl_div by a number": lambda m: m.kl_div(m.zeros(2), m.ones(2), reduction=2),
+    "binary_cross_entropy": lambda m: m.binary_cross_entropy_with_logits(m.zeros(2), m.ones(2)),
+    "frobenius_norm": lambda m: m.frobenius_norm(m.tensor([[3.0, 4.0]]), [0, 1]),
+    "nuclear_norm": lambda m: m.nuclear_norm(m.eye(3)),
+    "pdist": lambda m: m.pdist(m.tensor([[0.0, 0.0], [3.0, 4.0]])),
+    "norm_except_dim": lambda m: m.norm_except_dim(m.tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0),
+    "instance_norm": lambda m: m.instance_norm(
+        m.tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 0.0, False
+    ),
+    "is_neg": lambda m: m.tensor([float(m.is_neg(m.ones(1)))]),
+    "pooling": lambda m: m.nn.functional.adaptive_max_pool1d_with_indices(
+        m.tensor([[1.0, 3.0, 2.0]]), 1
+    )[1],
+    "window": lambda m: m.signal.windows.hann(5),
+    "masked": lambda m: m.masked.sum(m.tensor([1.0, 2.0]), mask=m.tensor([True, False])),
+    "modules": lambda m: m.tensor(
+        len(list(m.nn.ModuleList([a := m.nn.ReLU(), a]).modules(remove_duplicate=False)))
+    ),
+    "cond": lambda m: m.cond(m.tensor(True), lambda x: x + 1, lambda x: x - 1, (m.ones(1),))
+    if m is torch else m.tensor([2.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_names_at_further_places(name):
+    assert np.allclose(SMALL[name](torch).tolist(), SMALL[name](pytorch).tolist(), atol=1e-6)
+
+
+def test_older_name_of_the_gradients(lib):
+    x = lib.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lib.autograd.backward(x * 2, grad_variables=lib.tensor([1.0, 3.0]))
+    assert x.grad.tolist() == [2.0, 6.0]
+
+
+def test_gradients_scaled_by_a_known_norm(lib):
+    p = lib.nn.Parameter(lib.tensor([3.0, 4.0]))
+    (p * p / 2).sum().backward()
+    lib.nn.utils.clip_grads_with_norm_([p], 1.0, lib.tensor(5.0))
+    assert np.allclose(p.grad.tolist(), [0.6, 0.8], atol=1e-4)
+
+
+def test_batch_norms_without_statistics(lib):
+    net = lib.nn.Sequential(lib.nn.BatchNorm1d(2), lib.nn.ReLU())
+    lib.func.replace_all_batch_norm_modules_(net)
+    assert net[0].running_mean is None and not net[0].track_running_stats
+
+
+def test_futures(lib):
+    futures = lib.futures
+    first, second = futures.Future(), futures.Future()
+    later = first.then(lambda done: done.value() + 1)
+    both = futures.collect_all([first, second])
+    first.set_result(1)
+    assert later.wait() == 2 and not both.done()
+    second.set_exception(ValueError("no"))
+    assert both.done()
+    with pytest.raises(ValueError, match="no"):
+        second.wait()
+    assert futures.wait_all([first, later]) == [1, 2]
+
+
+def test_timer():
+    found = torch.utils.benchmark.Timer("f()", globals={"f": lambda: torch.ones(3) + 1})
+    measured = found.timeit(5)
+    assert measured.number_per_run == 5 and measured.median > 0
+    assert found.blocked_autorange(min_run_time=0.01).mean > 0
+
+
+REFUSED = [
+    "utils.cpp_extension.load", "quantization.quantize_dynamic", "ao.quantization.prepare",
+    "nested.nested_tensor", "package.PackageExporter", "distributed.all_to_all",
+    "autograd.forward_ad.enter_dual_level",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name):
+    import importlib
+
+    module, _, last = name.rpartition(".")
+    found = getattr(importlib.import_module(f"monograph.torch.{module}"), last)
+    with pytest.raises(NotImplementedError, match=f"torch.{name} is not supported: ."):
+        found()
+
+
+def test_looks_at_storages(lib):
+    x = lib.arange(6.0).reshape(2, 3).clone()
+    assert x._base is None
+    assert x[0]._base.tolist() == x.tolist()
+    assert x.dim_order() == (0, 1) and x.T.dim_order() == (1, 0)
+    assert x.is_set_to(x.view(2, 3)) and not x.is_set_to(x.clone())
+    assert lib.ones(2).map_(lib.tensor([1.0, 2.0]), lambda a, b: a + b).tolist() == [2.0, 3.0]
+
+
+def test_inputs_cut_off_from_their_history(lib):
+    given = (lib.ones(1, requires_grad=True) * 2, lib.ones(1), 3)
+    made = lib.utils.checkpoint.detach_variable(given)
+    assert [made[0].requires_grad, made[0].is_leaf, made[1].requires_grad] == [True, True, False]
+    assert made[2] == 3
+
+
+def test_settings_of_the_compiler():
+    doubled = torch.compiler.wrap_numpy(lambda x: np.multiply(np.asarray(x), 2))
+    assert doubled(torch.ones(2)).tolist() == [2.0, 2.0]
+    with torch.compiler.set_stance("default"):
+        assert torch.compiler.compile(len) is len

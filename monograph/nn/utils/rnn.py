@@ -67,6 +67,30 @@ class PackedSequence(_Fields):
         """The data in int64."""
         return self._with(self.data.long())
 
+    def int(self) -> PackedSequence:
+        """The data in int32."""
+        return self._with(self.data.int())
+
+    def short(self) -> PackedSequence:
+        """The data in int16."""
+        return self._with(self.data.short())
+
+    def char(self) -> PackedSequence:
+        """The data in int8."""
+        return self._with(self.data.char())
+
+    def byte(self) -> PackedSequence:
+        """The data in uint8."""
+        return self._with(self.data.byte())
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Refused, as for tensors."""
+        return self._with(self.data.cuda(*args, **kwargs))
+
+    def is_pinned(self) -> bool:
+        """Whether the data lies in pinned memory: it does not."""
+        return False
+
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """This: it is on the CPU."""
         return self

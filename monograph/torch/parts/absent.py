@@ -124,7 +124,16 @@ REFUSED = {
          "distributed.reduce", "distributed.reduce_scatter", "distributed.send",
          "distributed.recv", "distributed.isend", "distributed.irecv", "distributed.new_group",
          "distributed.get_rank", "distributed.get_world_size", "distributed.get_backend",
-         "distributed.monitored_barrier",
+         "distributed.monitored_barrier", "distributed.all_to_all",
+         "distributed.all_to_all_single", "distributed.all_gather_coalesced",
+         "distributed.all_reduce_coalesced", "distributed.batch_isend_irecv",
+         "distributed.gather_object", "distributed.scatter_object_list",
+         "distributed.reduce_scatter_tensor", "distributed.send_object_list",
+         "distributed.recv_object_list", "distributed.new_subgroups",
+         "distributed.split_group", "distributed.init_device_mesh", "distributed.rendezvous",
+         "distributed.get_process_group_ranks", "distributed.get_global_rank",
+         "distributed.get_group_rank", "distributed.TCPStore", "distributed.FileStore",
+         "distributed.HashStore", "distributed.P2POp",
          *[f"distributed.nn.{part}{name}" for part in ("", "functional.")
            for name in ("all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce",
                         "reduce_scatter", "scatter")],
@@ -142,6 +151,11 @@ REFUSED = {
     ),
     **dict.fromkeys(
         ["quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
+         *[f"{home}.{name}" for home in ("quantization", "ao.quantization")
+           for name in ("quantize_dynamic", "prepare", "prepare_qat", "convert", "quantize",
+                        "quantize_qat", "fuse_modules", "fuse_modules_qat", "get_default_qconfig",
+                        "get_default_qat_qconfig", "QuantStub", "DeQuantStub", "QuantWrapper")],
+         "fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine",
          "dequantize", "Tensor.dequantize", "Tensor.int_repr", "Tensor.q_scale",
          "Tensor.q_zero_point"], _QUANTISED
     ),
@@ -150,7 +164,10 @@ REFUSED = {
          "hub.load_state_dict_from_url", "utils.model_zoo.load_url"], _NETWORK
     ),
     **dict.fromkeys(
-        ["export.export", "export.save", "export.load", "fx.symbolic_trace", "jit.save",
+        ["export.export", "export.save", "export.load", "export.draft_export", "export.unflatten",
+         "export.register_dataclass", "export.Dim", "export.dims",
+         "utils.mobile_optimizer.optimize_for_mobile", "package.PackageExporter",
+         "package.PackageImporter", "fx.symbolic_trace", "jit.save",
          "jit.load"], _EXPORT
     ),
     **dict.fromkeys(
@@ -160,4 +177,18 @@ REFUSED = {
     ),
     "autograd.forward_ad.make_dual": "use torch.func.jvp",
     "autograd.forward_ad.dual_level": "use torch.func.jvp",
+    "autograd.forward_ad.enter_dual_level": "use torch.func.jvp",
+    "autograd.forward_ad.exit_dual_level": "use torch.func.jvp",
+    **dict.fromkeys(
+        [f"utils.cpp_extension.{name}" for name in (
+            "load", "load_inline", "CppExtension", "CUDAExtension", "SyclExtension",
+            "BuildExtension", "include_paths", "library_paths", "verify_ninja_availability")],
+        "extensions in C++ and CUDA need PyTorch's own library; write the operator with operators, "
+        "which are compiled"
+    ),
+    **dict.fromkeys(
+        [f"nested.{name}" for name in ("nested_tensor", "as_nested_tensor", "to_padded_tensor",
+                                       "nested_tensor_from_jagged")],
+        "there are no tensors of rows of different lengths; use pad_sequence or PackedSequence"
+    ),
 }  # fmt: skip

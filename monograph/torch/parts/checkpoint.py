@@ -7,6 +7,7 @@ from typing import Any
 
 from ...autograd import checkpoint as recompute
 from ...nn import Sequential
+from ...tensor import Tensor
 
 
 def checkpoint(
@@ -53,6 +54,34 @@ def set_device_states(devices: Sequence[int], states: Sequence[Any], **_: Any) -
     """Set the random states of devices; there are none besides the CPU's own."""
 
 
+class CheckpointError(RuntimeError):
+    """What PyTorch raises when a part computes something else the second time."""
+
+
+def set_checkpoint_early_stop(enable: bool) -> Any:
+    """A context; a part that is computed again stops where nothing more is needed anyway."""
+    return noop_context_fn()[0]
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
+    """A context; lines of operators are in the errors anyway."""
+    return noop_context_fn()[0]
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Inputs cut off from their history, which require gradients as before."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got {type(inputs).__name__}")
+    made = []
+    for given in inputs:
+        if isinstance(given, Tensor):
+            wanted = given.requires_grad
+            given = given.detach()
+            given.requires_grad = wanted
+        made.append(given)
+    return tuple(made)
+
+
 def noop_context_fn() -> Any:
     """Two contexts that do nothing."""
     import contextlib
@@ -61,6 +90,7 @@ def noop_context_fn() -> Any:
 
 
 __all__ = [
-    "checkpoint", "checkpoint_sequential", "get_device_states", "noop_context_fn",
-    "set_device_states",
+    "CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable",
+    "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip

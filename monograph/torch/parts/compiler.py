@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import types
 from typing import Any
 
@@ -35,6 +37,39 @@ def list_backends(*args: Any) -> list[str]:
     return ["monograph"]
 
 
+def set_stance(stance: str = "default", **options: Any) -> Any:
+    """Say how eagerly to compile; it is a context and a decorator that changes nothing."""
+    return _Stance()
+
+
+class _Stance(contextlib.ContextDecorator):
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, *problem: Any) -> None:
+        """Nothing to do."""
+
+
+def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001
+    """The model itself: what it does is compiled anyway."""
+    return model if model is not None else lambda made: made
+
+
+def wrap_numpy(fn: Any) -> Any:
+    """A function of arrays as one of tensors."""
+    import numpy as np
+
+    from ...tensor import Tensor, from_numpy
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        plain = lambda x: x.numpy() if isinstance(x, Tensor) else x  # noqa: E731
+        made = fn(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+        return from_numpy(np.asarray(made)) if isinstance(made, (np.ndarray, np.generic)) else made
+
+    return call
+
+
 def mark_dynamic(*args: Any, **options: Any) -> None:
     """Say that a size changes, which is found out anyway."""
 
@@ -46,8 +81,9 @@ config = types.SimpleNamespace(
 )  # fmt: skip
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "config", "cudagraph_mark_step_begin", "disable",
-    "disallow_in_graph", "forbid_in_graph", "graph_break", "is_compiling", "is_dynamo_compiling",
-    "is_exporting", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-    "maybe_mark_dynamic", "optimize", "reset", "substitute_in_graph",
+    "allow_in_graph", "assume_constant_result", "compile", "config",
+    "cudagraph_mark_step_begin", "disable", "disallow_in_graph", "forbid_in_graph",
+    "graph_break", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize",
+    "reset", "set_stance", "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip

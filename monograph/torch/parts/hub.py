@@ -24,9 +24,9 @@ def get_dir() -> str:
     return _chosen.get("folder", os.path.join(home, "hub"))
 
 
-def set_dir(folder: str) -> None:
+def set_dir(d: str) -> None:
     """Choose another folder."""
-    _chosen["folder"] = folder
+    _chosen["folder"] = d
 
 
 class Progress:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ...nn import Module
+from .futures import Future
 
 ScriptModule, ScriptFunction, Attribute = Module, Callable, Any
 
@@ -63,6 +64,25 @@ def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
     return builtins.isinstance(obj, getattr(target_type, "__origin__", target_type))
 
 
+class Error(RuntimeError):
+    """What PyTorch's own language raises."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """Whether a library's fusion is chosen; fusion is always on."""
+    return True
+
+
+class strict_fusion:  # noqa: N801
+    """A block in which all must be fused; what is, is up to the compiler."""
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, *problem: Any) -> None:
+        """Nothing to do."""
+
+
 class TracerWarning(Warning):
     """What tracing says of values that it takes for constant; nothing is traced here."""
 
@@ -78,9 +98,9 @@ def wait(future: Any) -> Any:
 
 
 __all__ = [
-    "Attribute", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "_overload",
-    "_overload_method", "_script_if_tracing", "annotate",
-    "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
-    "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace",
-    "trace_module", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning",
+    "_overload", "_overload_method", "_script_if_tracing", "annotate", "export", "fork",
+    "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
+    "onednn_fusion_enabled", "optimize_for_inference", "script", "script_if_tracing",
+    "script_method", "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip

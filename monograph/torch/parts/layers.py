@@ -35,6 +35,14 @@ NLLLoss2d, Container, _IncompatibleKeys = NLLLoss, Sequential, IncompatibleKeys
 class SyncBatchNorm(_BatchNorm):
     """Batch norm over the batches of all processes, of which there is one."""
 
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
     def _check_rank(self, rank: int) -> None:
         if rank < 2:
             raise ValueError(f"expected at least 2D input (got {rank}D input)")

@@ -35,6 +35,11 @@ def storage(x: Tensor) -> Any:
     return TypedStorage(x)
 
 
+def storage_type(x: Tensor) -> Any:
+    """The class of `x.storage()`."""
+    return type(storage(x))
+
+
 def untyped_storage(x: Tensor) -> Any:
     """The bytes that x and its views share."""
     from .storage import UntypedStorage
@@ -64,6 +69,37 @@ def apply_(x: Tensor, function: Any) -> Tensor:
     return x.copy_(tensor(made.reshape(array.shape)))
 
 
+def base_of(x: Tensor) -> Tensor | None:
+    """The tensor whose storage a view shows; None of one that is no view."""
+    if x._view is None:
+        return None
+    base = object.__new__(Tensor)
+    base._storage, base._view = x._storage, None
+    return base
+
+
+def dim_order(x: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The axes in the order in which they lie in memory, the outermost first."""
+    strides = x.stride()
+    return tuple(sorted(range(x.ndim), key=lambda k: (-strides[k], k)))
+
+
+def is_set_to(x: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors see the same places of one storage."""
+    same = x._storage is tensor._storage and x._sizes == tensor._sizes
+    where = (x.stride(), x.storage_offset()) == (tensor.stride(), tensor.storage_offset())
+    return same and where
+
+
+def map_(x: Tensor, other: Tensor, function: Any) -> Tensor:
+    """Replace every element by what a Python function makes of it and of another tensor's."""
+    from ...tensor import tensor
+
+    pairs = zip(x.flatten().tolist(), other.expand_as(x).flatten().tolist(), strict=True)
+    made = tensor([function(a, b) for a, b in pairs], dtype=x.dtype)
+    return x.copy_(made.reshape(tuple(x.shape)))
+
+
 def _module_cuda(module: Module, device: Any = None) -> Module:
     """Refused: this build has tensors on the CPU only."""
     require_here(named_device("cuda") if device is None else device)
@@ -77,6 +113,9 @@ def attach() -> None:
         "untyped_storage": untyped_storage, "to_dense": to_dense, "apply_": apply_,
         "volatile": property(volatile), "is_xpu": False, "is_nested": False, "is_xla": False,
         "is_ipu": False, "is_mtia": False, "is_sparse_csr": False, "is_vulkan": False,
+        "_base": property(base_of), "dim_order": dim_order, "is_set_to": is_set_to, "map_": map_,
+        "is_neg": lambda x: False, "is_distributed": lambda x: False,
+        "const_data_ptr": Tensor.data_ptr, "is_maia": False, "storage_type": storage_type,
         "name": None, "names": property(lambda x: (None,) * x.ndim), "_cdata": property(id),
     }  # fmt: skip
     for name, method in found.items():

@@ -123,4 +123,5 @@ SPARSE = {
     "is_available": _reply(False),
     **{f"{name}Tensor": of_dtype(dtype) for name, dtype in _OLD.items()},
 }
+CPP_EXTENSION = {"CUDA_HOME": None, "ROCM_HOME": None, "IS_WINDOWS": False}
 DLPACK = {"to_dlpack": lambda x: x.__dlpack__()}
