@@ -215,10 +215,17 @@ VISION = Tree(
         "": (_IMAGES,),
         "io": (),  # images and videos are read by other libraries
         "transforms": (f"{_IMAGES}.transforms",),
-        "transforms.functional": (f"{_IMAGES}.transforms.functional",),
+        "transforms.autoaugment": (f"{_IMAGES}.transforms.augmentation",),
+        "transforms.functional": (
+            f"{_IMAGES}.transforms.functional",
+            f"{_IMAGES}.transforms.tones",
+        ),
         "transforms.transforms": (f"{_IMAGES}.transforms",),
         "transforms.v2": (f"{_IMAGES}.transforms",),
-        "transforms.v2.functional": (f"{_IMAGES}.transforms.functional",),
+        "transforms.v2.functional": (
+            f"{_IMAGES}.transforms.functional",
+            f"{_IMAGES}.transforms.tones",
+        ),
         "datasets": (f"{_IMAGES}.datasets",),
         "datasets.folder": (f"{_IMAGES}.datasets",),
         "datasets.mnist": (f"{_IMAGES}.datasets",),

@@ -15,12 +15,23 @@ import monograph.nn.functional as F
 
 from .. import nn
 from ..tensor import Tensor, adopt
+from .boxes import (
+    MLP,
+    complete_box_iou,
+    complete_box_iou_loss,
+    distance_box_iou,
+    distance_box_iou_loss,
+    generalized_box_iou_loss,
+    masks_to_boxes,
+)
 from .frozen_norm import FrozenBatchNorm2d
 
 __all__ = [
-    "Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation", "StochasticDepth",
-    "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image",
-    "generalized_box_iou", "nms", "remove_small_boxes", "roi_align", "sigmoid_focal_loss",
+    "Conv2dNormActivation", "FrozenBatchNorm2d", "MLP", "Permute", "SqueezeExcitation",
+    "StochasticDepth", "batched_nms", "box_area", "box_convert", "box_iou",
+    "clip_boxes_to_image", "complete_box_iou", "complete_box_iou_loss", "distance_box_iou",
+    "distance_box_iou_loss", "generalized_box_iou", "generalized_box_iou_loss",
+    "masks_to_boxes", "nms", "remove_small_boxes", "roi_align", "sigmoid_focal_loss",
     "stochastic_depth",
 ]  # fmt: skip
 

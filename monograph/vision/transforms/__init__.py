@@ -1,6 +1,15 @@
 """Transforms of pictures and tensors, named as in `torchvision.transforms`."""
 
 from . import functional
+from .augmentation import (
+    RandAugment,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomPosterize,
+    RandomSolarize,
+    TrivialAugmentWide,
+)
 from .classes import (
     CenterCrop,
     ColorJitter,

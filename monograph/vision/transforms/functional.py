@@ -489,6 +489,11 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
     return tensor(array) if inplace else adopt(array)
 
 
+def get_image_num_channels(img: Any) -> int:
+    """How many channels a picture has."""
+    return get_dimensions(img)[0]
+
+
 def get_image_size(img: Any) -> list[int]:
     """[width, height].
 
@@ -507,3 +512,11 @@ def get_dimensions(img: Any) -> list[int]:
     [3, 8, 6]
     """
     return [_channels(array_of(img)).shape[2], *size_of(img)]
+
+
+# Changes of tones have a file of their own, which is built on this one.
+from . import tones as _tones  # noqa: E402
+
+adjust_gamma, adjust_sharpness = _tones.adjust_gamma, _tones.adjust_sharpness
+autocontrast, equalize = _tones.autocontrast, _tones.equalize
+posterize, solarize = _tones.posterize, _tones.solarize
