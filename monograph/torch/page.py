@@ -98,10 +98,11 @@ compared from the same weights, in float64: outputs, gradients and buffers diffe
 
 Episodes of ever new lengths (actor_critic, reinforce) are slower than under PyTorch.
 
-Where losses end elsewhere than PyTorch's, compare in float64. word_language_model with a rate of 20 is
-chaotic: weights that differ by 1e-7 move PyTorch's own validation loss by 0.2 after 20 epochs, while in
-float64 48 steps agree to 1e-11. Inception v3 on two images norms few values: in float64 outputs agree
-to 4e-13 and gradients to 2e-11, in float32 PyTorch's own gradients are off by up to 27 %, as are ours.
+Where losses end elsewhere than PyTorch's, compare in float64. word_language_model with a rate of
+20 is chaotic: weights that differ by 1e-7 move PyTorch's own validation loss by 0.2 after 20
+epochs, while in float64 48 steps agree to 1e-11. Inception v3 on two images norms few values: in
+float64 outputs agree to 4e-13 and gradients to 2e-11, in float32 PyTorch's own gradients are off
+by up to 27 %, as are ours.
 """
 
 

@@ -1,8 +1,9 @@
 """A language model of words in the style of old examples, step by step beside PyTorch.
 
-Updates by hand on `p.data`, clipped gradients, a state that is cut off between batches, tied weights
-and evaluation with another batch size. At such a rate training is chaotic: in float32 PyTorch itself
-ends elsewhere when weights change by 1e-7. In float64 the first steps agree to the last digits.
+Updates by hand on `p.data`, clipped gradients, a state that is cut off between batches, tied
+weights and evaluation with another batch size. At such a rate training is chaotic: in float32
+PyTorch itself ends elsewhere when weights change by 1e-7. In float64 the first steps agree to the
+last digits.
 """
 
 import numpy as np
