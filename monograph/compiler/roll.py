@@ -304,6 +304,8 @@ class _Turns:
         nodes = ancestors(outputs)
         if turn.numbers and any(isinstance(node, Loop) for node in nodes):
             raise _NotALoop  # the numbers of a turn are in no loop within
+        if any(_has_windows(node) for node in nodes):
+            raise _NotALoop  # convolutions gain more from layouts and epilogues, which loops lack
         if len(nodes) * self.run.turns <= POINTWISE:
             if _is_pointwise(nodes, turn.given[: len(self.carried)]):
                 raise _NotALoop
@@ -358,6 +360,14 @@ def _is_pointwise(nodes: Sequence[Node], carried: Sequence[Node]) -> bool:
             if isinstance(node, Reindex) and hint(node.inputs[0].size) >= hint(node.size):
                 return False  # what was carried is read elsewhere
     return True
+
+
+def _has_windows(node: Node) -> bool:
+    """Whether a node is a contraction that reads at sums of coordinates."""
+    if not isinstance(node, Contract):
+        return False
+    places = (*node.fo, *node.fa, *node.fb)
+    return not all(isinstance(place, index.Var) or not index.variables(place) for place in places)
 
 
 def _element(stack: Node, turn: int) -> Node:

@@ -94,6 +94,15 @@ def test_layers_with_weights_of_their_own_stay_as_they_are():
     assert loops(lambda x, w: layers(x, *[w] * 12), kind(4, 8), kind(8, 8)) == [12]
 
 
+def test_convolutions_stay_as_they_are():
+    def refined(x, w):
+        for _ in range(9):
+            x = mg.relu(F.conv2d(x, w, padding=1))
+        return x
+
+    assert loops(refined, kind(2, 4, 6, 6), kind(4, 4, 3, 3)) == []
+
+
 def test_turns_that_do_not_depend_on_one_another_stay_as_they_are():
     def each(x, w):
         return mg.stack([(x[n] @ w).sum() for n in range(12)])
