@@ -371,9 +371,8 @@ class Tensor:
         inputs: Any = None,
     ) -> None:
         """Add the derivative of this scalar to `.grad` of every leaf that it depends on."""
-        _autograd().backward(
-            (self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs
-        )
+        given = None if gradient is None else (gradient,)
+        _autograd().backward((self,), given, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Any) -> Any:
         """Call hook(grad) when a backward pass knows this gradient; it may return another one."""

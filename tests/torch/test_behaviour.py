@@ -243,3 +243,9 @@ def test_settings_of_the_compiler():
     assert doubled(torch.ones(2)).tolist() == [2.0, 2.0]
     with torch.compiler.set_stance("default"):
         assert torch.compiler.compile(len) is len
+
+
+def test_gradients_of_chosen_inputs(lib):
+    a, b = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    (a * b * 3).sum().backward(inputs=[b])
+    assert a.grad is None and b.grad.tolist() == [3.0, 3.0]
