@@ -276,7 +276,15 @@ def kinds_of(
         return plain
     if operator.lies == "operand":
         return tuple([_as_operand(kind, given[0]) for kind in plain])
-    return tuple([together(p, given) if _is_elementwise(y) else p for p, y in zip(plain, outputs)])
+    return tuple([_as_operands(p, y, inputs) for p, y in zip(plain, outputs)])
+
+
+def _as_operands(kind: Meta, result: Node, inputs: Sequence[Any]) -> Meta:
+    """An elementwise result lies as the operands do that it is made of; others are plain."""
+    if not _is_elementwise(result):
+        return kind
+    used = {node.number for node in ancestors([result]) if isinstance(node, Buffer)}
+    return together(kind, [inputs[number] for number in sorted(used)])
 
 
 def _as_operand(kind: Meta, operand: Meta) -> Meta:

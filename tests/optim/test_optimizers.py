@@ -371,3 +371,20 @@ def test_a_learning_rate_that_is_a_tensor():
     p.grad = mg.tensor([1.0])
     made.step()
     assert p.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.RMSprop])
+def test_weights_that_lie_channels_last_are_trained(kind):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(16, 2))
+    twin = copy.deepcopy(model)
+    model.to(memory_format=mg.channels_last)
+    x = mg.sin(mg.arange(96.0)).reshape(2, 3, 4, 4)
+    for each in (model, twin):
+        step = kind(each.parameters(), 0.1)
+        for _ in range(3):
+            step.zero_grad()
+            each(x.contiguous(memory_format=mg.channels_last)).pow(2).sum().backward()
+            step.step()
+    assert model[0].weight.stride() == (27, 1, 9, 3)
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=1e-4, atol=1e-6)
