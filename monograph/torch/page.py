@@ -79,6 +79,19 @@ gradient of the model. Nothing is compiled after the third step.
 | kmkurn/pytorch-crf, deep-spin/entmax, VainF/pytorch-msssim | LSTM-CRF, entmax, SSIM |
 | lukemelas/EfficientNet-PyTorch, qubvel/segmentation_models.pytorch | EfficientNet-B0, UNet |
 
+Published packages, installed as they are, in a script of a few lines under both: where nothing is
+random the numbers are those of PyTorch, elsewhere losses fall alike.
+
+| repository | what was run |
+|---|---|
+| pyg-team/pytorch_geometric | GCN, GAT, GATv2, SAGE, ChebConv, GIN with batches of graphs |
+| openai/whisper | a small model: forward, backward, greedy decoding and beams |
+| cornellius-gp/gpytorch, pyro-ppl/pyro | exact regression; SVI, a VAE, NUTS |
+| pytorch/ignite, codertimo/BERT-pytorch | trainer with metrics and handlers; pre-training |
+| pytorch/captum, Harry24k/adversarial-attacks-pytorch | eight attributions; PGD, CW and four more |
+| kornia/kornia, timesler/facenet-pytorch | filters, warps, augmentation; InceptionResnetV1 |
+| jettify/pytorch-optimizer, KevinMusgrave/pytorch-metric-learning | 18 optimizers; 6 losses |
+
 Whole programs, which draw random numbers, so that they were run to the end and not compared: the
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
 ours; PPO, A2C, DQN, SAC and TD3 of DLR-RM/stable-baselines3, which train, save and load.
@@ -94,9 +107,16 @@ compared from the same weights, in float64: outputs, gradients and buffers diffe
 | pytorch/examples, others | siamese_network, dcgan, word_language_model, actor_critic, gcn, gat |
 | eriklindernoren/PyTorch-GAN | gan, cgan, wgan, wgan_gp, wgan_div, softmax_gan, bgan, aae |
 | PyTorch-GAN, further | sgan, began, dcgan, lsgan, relativistic_gan, dragan, ebgan, acgan |
+| pytorch/examples, further | imagenet: made-up data, and resumed |
+| tkipf/pygcn, milesial/Pytorch-UNet | training, of the latter channels-last and by autocast |
+| karpathy/nanoGPT | train (from scratch and resumed, with torch.compile), sample |
+| seungeunrho/minimalRL | reinforce, ppo, ppo-lstm, dqn, sac, acer |
+| tutorials of pytorch.org | learning PyTorch with examples; translation by seq2seq; char-rnn |
 | kuangliu/pytorch-cifar | PNASNet, DLA, EfficientNet, ShuffleNet, GoogLeNet, SENet, smaller |
 
-Episodes of ever new lengths (actor_critic, reinforce) are slower than under PyTorch.
+Slower than under PyTorch: episodes of ever new lengths (actor_critic, reinforce, acer), sequences
+of a hand-written cell one at a time (char-rnn). Simulations of many steps that write into elements
+(differentiable_physics) take minutes to compile.
 
 Where losses end elsewhere than PyTorch's, compare in float64. word_language_model with a rate of
 20 is chaotic: weights that differ by 1e-7 move PyTorch's own validation loss by 0.2 after 20
