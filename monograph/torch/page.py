@@ -114,9 +114,9 @@ compared from the same weights, in float64: outputs, gradients and buffers diffe
 | tutorials of pytorch.org | learning PyTorch with examples; translation by seq2seq; char-rnn |
 | kuangliu/pytorch-cifar | PNASNet, DLA, EfficientNet, ShuffleNet, GoogLeNet, SENet, smaller |
 
-Slower than under PyTorch: episodes of ever new lengths (actor_critic, reinforce, acer), sequences
+Slower than under PyTorch: episodes of ever new lengths (actor_critic, reinforce), sequences
 of a hand-written cell one at a time (char-rnn). Simulations of many steps that write into elements
-(differentiable_physics) take minutes to compile.
+(differentiable_physics) take a minute to compile.
 
 Where losses end elsewhere than PyTorch's, compare in float64. word_language_model with a rate of
 20 is chaotic: weights that differ by 1e-7 move PyTorch's own validation loss by 0.2 after 20
