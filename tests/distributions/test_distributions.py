@@ -257,3 +257,17 @@ def test_categories_that_are_none_raise(value):
     made = mg.distributions.Categorical(mg.tensor([0.25, 0.75]))
     with pytest.raises(ValueError, match="within the support"):
         made.log_prob(mg.tensor(value)).item()
+
+
+def test_a_constraint_of_the_users_own_is_asked():
+    class Even(mg.distributions.constraints.integer_interval):
+        def check(self, value):
+            return super().check(value) & (value % 2 == 0)
+
+    class Halves(mg.distributions.Categorical):
+        support = Even(0, 3)
+
+    made = Halves(mg.tensor([0.25, 0.25, 0.25, 0.25]))
+    assert made.log_prob(mg.tensor(2)).item() == pytest.approx(np.log(0.25))
+    with pytest.raises(ValueError, match="within the support"):
+        made.log_prob(mg.tensor(1)).item()
