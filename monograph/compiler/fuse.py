@@ -159,7 +159,6 @@ class Fusion:
 
     def _keep_required(self) -> None:
         self._keep(self.outputs)
-        self.kept |= self.layouts.turned
         for node in self.nodes:
             if isinstance(node, (Reindex, Scatter)):
                 self._keep(node.inputs[1:])

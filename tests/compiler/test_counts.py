@@ -160,3 +160,20 @@ def test_the_places_of_a_max_pooling_are_kept_as_bytes():
     pooling = [k for k in report.kernels if k.name.startswith("rows") and k.bytes > 4 * windows]
     # What is read, the largest elements, and where they stand.
     assert min(k.bytes for k in pooling) <= (4 * 4 + 4 + 1) * windows
+
+
+def test_a_result_between_convolutions_is_turned_by_a_copy():
+    """It leaves the program plain: the pass that computes it writes channels-last alone."""
+    x, first, second = mg.rand(2, 3, 16, 16), mg.rand(16, 3, 3, 3), mg.rand(16, 16, 3, 3)
+    mg.synchronize()
+
+    def run():
+        hidden = F.silu(F.conv2d(x, first, padding=1))
+        return hidden, F.conv2d(hidden, second, padding=1)
+
+    hidden_bytes = 4 * 2 * 16 * 16 * 16
+    report = mg.explain(run)
+    computed = [k for k in report.kernels if k.kind == "generated"]
+    assert [k.bytes for k in computed] == [2 * hidden_bytes]
+    turned = [k for k in report.kernels if k.kind == "copy" and k.bytes == 2 * hidden_bytes]
+    assert len(turned) == 2
