@@ -13,6 +13,7 @@ from typing import Any
 from .. import errors
 from ..ir import dtypes
 from ..ir.dtypes import DType
+from ..placement import strided
 from ..tensor import Tensor
 from . import shape
 from .bessel import i0
@@ -34,6 +35,9 @@ def _window(
     if chosen not in allowed:
         names = " or ".join([each.name for each in allowed])
         raise errors.OperandError(f"{name} expects {names} dtypes, got: {chosen.name}")
+    layout = options.get("layout")
+    if layout is not None and layout is not strided:
+        raise errors.OperandError(f"{name} gives strided tensors only, got layout {layout!r}")
     if M < 0:
         raise errors.OperandError(f"{name} requires non-negative window length, got M={M}")
     if M < 2:  # the formulas would divide by 0

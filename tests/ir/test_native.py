@@ -71,6 +71,7 @@ def _samples():
     for name in ("scan_add", "scan_mul", "scan_logaddexp", "scan_argmax", "scan_argmin",
                  "scan_max", "scan_min"):  # fmt: skip
         yield name, (rows,), ()
+    yield "scan_linear", (rows, r.normal(size=(4, 5))), ()
     yield "argsort", (rows,), (True,)
     yield "top_positions", (rows,), (1, True)
     yield "mode_position", (np.round(rows),), ()
