@@ -38,7 +38,7 @@ from .recorder import (
 )
 from .residuals import Residuals
 from .retention import is_time_to_cut
-from .runtime.waiting import synchronize
+from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
 from .signatures import known_signature, new_signature
 from .storage import InferenceStorage, Storage, Value, concrete, meta_of, promises
@@ -665,7 +665,11 @@ def read(storage: Storage) -> np.ndarray:
             wait()
             near.compute(storage.value, calls)
             return storage.value.array()
-        flush("read")
+        reader.waits = True
+        try:
+            flush("read")
+        finally:
+            reader.waits = False
     wait()
     value = storage.value
     if not value.ready:  # it was in a launch of another thread

@@ -1,8 +1,9 @@
 """Loops that update their parameters by hand are cut behind each backward pass.
 
-Such a loop reads no value and calls no optimiser, so nothing else ends a recording: a hundred turns
-would become one program. A line that makes its second backward pass since the last flush is in a
-loop. From then on a flush follows each pass there, so that all turns have the same program.
+Such a loop reads no value and calls no optimiser, so nothing else ends a recording: a hundred
+turns would become one program. Once there was a second backward pass since the last flush, lines
+are looked at: one that makes another pass is in a loop. From then on a flush follows each pass
+there, so that all turns have the same program.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from ..recorder import current
 _LOOP = -1
 _LIMIT = 4096
 _passes: dict[tuple[Any, int], int] = {}  # of a line: the recording of its last pass, or _LOOP
+_latest = 0  # the recording of the last pass
 
 
 def end_pass(retain: bool) -> None:
     """Flush behind a pass of a loop. One whose history is kept will be gone over again."""
+    global _latest
     recorder = current.recorder
+    if _latest != recorder.epoch and not _passes:  # the one pass of a step, as a rule
+        _latest = recorder.epoch
+        return
     if retain or recorder.hold or recorder.outer is not None or recorder.passing:
         return
     frame: Any = sys._getframe(2)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not self._opt_called:
             self._opt_called = True
-        held = self.__dict__  # one that wraps another may not have called `__init__`
-        before, after = held.get("_step_pre_hooks", {}), held.get("_step_post_hooks", {})
+        before, after = self._step_pre_hooks, self._step_post_hooks
         if self._in_step:
             return step(self, *args, **kwargs)
         if not (before or after or _every_step["before"] or _every_step["after"]):
@@ -143,6 +143,9 @@ class Optimizer:
     # Names of settings that are numbers, with a place where the setting is a tuple.
     live_settings: tuple[tuple[Any, ...], ...] = ()
     _in_step = False
+    # Of one that wraps another and does not call `__init__`.
+    _step_pre_hooks: Any = MappingProxyType({})
+    _step_post_hooks: Any = MappingProxyType({})
     _opt_called = False  # whether there was a step; schedules look at it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -158,8 +161,8 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
         self._live: dict[int, tuple[Live, ...]] = {}  # by the id of a group
-        self._step_pre_hooks: dict[int, Any] = {}
-        self._step_post_hooks: dict[int, Any] = {}
+        self._step_pre_hooks = {}
+        self._step_post_hooks = {}
         self._state_hooks: dict[str, dict[int, Any]] = {}  # by when they are called
         listed = list(params)
         if not listed:
@@ -243,7 +246,6 @@ class Optimizer:
                     self._update(group, params)
         finally:
             recorder.grad = before
-        record.flush_here("optimizer step")
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -4,8 +4,8 @@ Python fills a frame and `submit`s it; a thread whose loop holds no Python takes
 queue in order and runs them. It spins briefly when idle, then sleeps. `wait` sleeps in slices
 with the GIL released, so that Ctrl-C is seen. The thread starts at the first submit and is the only
 one that enters OpenMP or oneDNN. In a forked child, and after exit has begun, there is no thread:
-programs run serially in the caller, inside `submit`. So do light programs while the thread has
-nothing to do: they are over before another thread would have begun.
+programs run serially in the caller, inside `submit`. So do light programs that the caller waits for
+while the thread has nothing to do: they are over before another thread would have begun.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from monograph.runtime import native, openmp, status
 from monograph.runtime.driver import driver
 from monograph.runtime.program import Failure, Frame, Program
+from monograph.runtime.waiting import reader
 
 QUEUE = 64  # frames that may wait in the queue; a power of two
 HERE = 0  # the ticket of what ran in the thread that submitted it: it is over
@@ -273,7 +274,8 @@ class Executor:
             self._retire(completed)
             if self.watch is not None:
                 self.watch(frame)
-            if submitted == completed and frame.program.light and not self._serial:
+            rests = submitted == completed and not self._serial
+            if reader.waits and rests and frame.program.light:
                 return self._run_here(loop, frame, keep)
             ticket = frame.ticket = submitted + 1
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+
+class Reader:
+    """Whether whoever launches a program waits for its result: then it may run at once."""
+
+    __slots__ = ("waits",)
+
+    def __init__(self) -> None:
+        self.waits = False
+
+
+reader = Reader()
 _waiters: list[Callable[[], None]] = []
 
 
