@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import errors, record, tree
+from . import errors, nested, tree
 from .autograd.modes import no_grad
 from .ir.dtypes import int64
 from .loop_recording import NotOneBody, Repeated, record_loop
@@ -250,7 +250,7 @@ def _no_results(f: Function, carry: Any, leaves: list[Tensor], structure: tree.S
     """The stacked results of no turn: a turn is traced for their shapes."""
     from .autograd.vmap import placeholder
 
-    with record.inner() as recorder:
+    with nested.inner() as recorder:
         given = [placeholder(recorder, tuple(x.shape[1:]), x.dtype) for x in leaves]
         _, y = _turn(f, carry, tree.unflatten(structure, given))
         parts, kind = tree.flatten(y)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import errors, pending, record
+from . import errors, nested, pending, record
 from .autograd.hooks import hooks_of
 from .autograd.vmap import Taken, placeholder, reached, record_traced
 from .compiler.recording import Expansion, Recording
@@ -149,7 +149,7 @@ def _traced_loop(
 ) -> tuple[list[Any], TracedLoop]:  # fmt: skip
     """The inputs of the operator, and its attribute."""
     given = [record.value_of(t) for t in (*carried, *sequences)]
-    with record.inner() as recorder:
+    with nested.inner() as recorder:
         try:
             return _trace(recorder, turn, given, len(carried), trips, reverse, going)
         except errors.TransformError as problem:

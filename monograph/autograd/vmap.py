@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import errors, pending, record, tree
+from .. import errors, nested, pending, record, tree
 from ..compiler.recording import Expansion, Recording
 from ..ir import build
 from ..ir.check import check
@@ -215,7 +215,7 @@ def _map_whole(func: Callable[..., Any], call: _Call, out_dims: Any, randomness:
         [v for v in values if v is not None], tuple([d for d in call.dims if d is not None]),
         call.size, randomness,
     )  # fmt: skip
-    with record.inner() as recorder:
+    with nested.inner() as recorder:
         recorder.mapping = mapping
         given = [
             leaf if value is None else _example(recorder, value, dim)
@@ -395,6 +395,6 @@ def holds_for_any(condition: Tensor) -> bool:
     place = _position(recorder, condition)
     leaves = mapping.values + recorder.leaves[len(mapping.values) :]
     traced = _intern(recorder, mapping, (place,), (0,), (False,))
-    with record._outside(recorder):
+    with nested.outside(recorder):
         (each,) = record_traced(VMAP, traced, [*leaves, *recorder.slots])
         return holds_for_any(each.any())  # type: ignore[attr-defined]
