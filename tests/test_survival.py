@@ -260,7 +260,7 @@ print(hit)
 """
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_ctrl_c_takes_a_whole_step_or_none(tmp_path, seed):
     program = INTERRUPTED.replace("SEED", str(seed))
     done = subprocess.run(
