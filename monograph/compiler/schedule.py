@@ -18,6 +18,7 @@ from ..ir.index import Condition, Expr, FloorDiv, Guard, Mod, Var
 COLUMN = "l"  # the name of a scatter's column axis
 SHORTEST = 16  # of the parts of an axis that is split
 JAMMED_ROWS = 4
+LONGEST_BODY = 1024  # operations of all jammed copies; LLVM takes minutes for very long bodies
 PARALLEL_WORK = 65536  # element operations, some two microseconds, below which one thread works
 
 
@@ -211,6 +212,8 @@ def _schedule(kernel: k.Kernel) -> k.Schedule:
     vector = _vector_axis(kernel, inner, outer)
     work = _work(kernel)
     unroll = _unroll(kernel, vector) or _transposed(kernel, vector) or _side_by_side(kernel, vector)
+    if unroll is not None and unroll[1] * _longest(kernel) > LONGEST_BODY:
+        unroll = None
     return k.Schedule(vector, unroll, work >= PARALLEL_WORK, kernel.schedule.chunks)
 
 
@@ -262,6 +265,11 @@ def _work(kernel: k.Kernel) -> int:
             points *= v.extent
         total += points * max(len(k.postorder(k.stage_values(stage))), 1)
     return rows * total
+
+
+def _longest(kernel: k.Kernel) -> int:
+    """Operations of the longest stage."""
+    return max([len(k.postorder(k.stage_values(stage))) for stage in kernel.stages])
 
 
 def _unroll(kernel: k.Kernel, vector: Var | None) -> tuple[Var, int] | None:
