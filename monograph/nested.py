@@ -84,3 +84,6 @@ def outside(recorder: Recorder) -> Iterator[Recorder]:
         current.recorder = recorder
         for value, epoch, position, made_by in here:
             value.epoch, value.position, value.record = epoch, position, made_by
+
+
+record.register_outside(read_outside)

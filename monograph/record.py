@@ -649,6 +649,15 @@ def flush_here(reason: str) -> None:
         flush(reason)
 
 
+_read_outside: Callable[..., np.ndarray] = lambda recorder, storage: storage.value.array()  # noqa: E731
+
+
+def register_outside(read: Callable[..., np.ndarray]) -> None:
+    """How a function that is traced reads what lies outside of it: see `nested.py`."""
+    global _read_outside
+    _read_outside = read
+
+
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
     if not storage.value.ready:
@@ -656,9 +665,7 @@ def read(storage: Storage) -> np.ndarray:
             raise errors.NoDataError()
         recorder = current.recorder
         if recorder.outer is not None:
-            from .nested import read_outside
-
-            return read_outside(recorder, storage)
+            return _read_outside(recorder, storage)
         if storage.value.epoch != recorder.epoch:
             _enter(recorder, storage.value)
         calls = near.is_near(recorder, storage.value)

@@ -80,6 +80,7 @@ def test_values_and_gradients(way, reverse, count):
         assert_equal(one, other)
 
 
+@pytest.mark.long
 def test_second_derivatives_jvp_and_vmap(way):
     xs, w, h0 = array(4, 3), array(3, 3), array(3)
 

@@ -184,7 +184,10 @@ def step_and_add(model, optimizer, x, kept):
     kept.append((loss if not kept else kept[-1][0] + loss,))
 
 
-@pytest.mark.parametrize("keep", [step, step_and_read, step_and_add])
+@pytest.mark.parametrize(
+    "keep",
+    [step, *[pytest.param(each, marks=pytest.mark.long) for each in (step_and_read, step_and_add)]],
+)
 def test_kept_losses_hold_no_tape(keep):
     kept, batches = train(keep)
     assert batches[: -1 - 2 * SPENT] == [None] * 4  # later ones wait to be let go

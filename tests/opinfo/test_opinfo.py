@@ -10,7 +10,7 @@ import pytest
 from .claims import read
 
 CLAIMS = read()
-FEW = {"reference": 6, "cpu": 3}
+FEW = {"reference": 3, "cpu": 2}
 MAIN = ("float32", "int64", "bool")
 PRECISE = ("float64", "complex128")
 
@@ -42,13 +42,16 @@ def failures(entry, backend, dtypes, limit=None, second=False):
     return found
 
 
-@pytest.mark.parametrize("entry", claimed("reference"))
+# A part of the operators each time the tests run; `make test-all` compares all of them below.
+
+
+@pytest.mark.parametrize("entry", claimed("reference")[::4])
 def test_reference(entry):
     dtypes = [name for name in MAIN if name in CLAIMS[entry].values] or CLAIMS[entry].values[:1]
     assert failures(entry, "reference", dtypes, FEW["reference"]) == []
 
 
-@pytest.mark.parametrize("entry", claimed("cpu"))
+@pytest.mark.parametrize("entry", claimed("cpu")[::2])
 def test_cpu(entry):
     first = [name for name in MAIN if name in CLAIMS[entry].cpu][:1]
     assert failures(entry, "cpu", first, FEW["cpu"]) == []

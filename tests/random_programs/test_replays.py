@@ -87,6 +87,7 @@ def test_replays(seed):
     check_chunk(seed, "reference")
 
 
+@pytest.mark.long
 def test_most_are_replayed():
     found = check_chunk(40, "cpu") + check_chunk(44, "reference")
     assert found.count(True) > len(found) / 2
