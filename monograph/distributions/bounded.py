@@ -12,7 +12,7 @@ from ..ops.define import members
 from ..tensor import Tensor
 from . import constraints
 from .discrete import _Chance, clamp_probs
-from .distribution import Distribution, ExponentialFamily, broadcast_all, uniform
+from .distribution import ExponentialFamily, Located, broadcast_all, uniform
 from .gamma import Gamma
 
 i0e, i1e = members("special")["i0e"], members("special")["i1e"]
@@ -159,7 +159,7 @@ class NegativeBinomial(_Chance):
         return odds + mg.where(count + value == 0, 0.0, ways)
 
 
-class VonMises(Distribution):
+class VonMises(Located):
     """An angle that is normal on the circle.
 
     >>> import monograph as mg
@@ -173,14 +173,6 @@ class VonMises(Distribution):
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, (), validate_args, (loc, concentration))
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

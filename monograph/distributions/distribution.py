@@ -197,6 +197,20 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+class Located(Distribution):
+    """A distribution that is centred at `loc`: its mean and its mode."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
 class ExponentialFamily(Distribution):
     """A distribution whose log-density is linear in its natural parameters θ, less A(θ).
 

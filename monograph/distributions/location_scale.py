@@ -9,13 +9,20 @@ import monograph as mg
 
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, broadcast_all, standard_normal, uniform
+from .distribution import (
+    Distribution,
+    ExponentialFamily,
+    Located,
+    broadcast_all,
+    standard_normal,
+    uniform,
+)
 
 LOG_2PI = math.log(2 * math.pi)
 EULER = 0.57721566490153286060
 
 
-class LocationScale(Distribution):
+class LocationScale(Located):
     """A distribution with a place `loc` and a width `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -24,14 +31,6 @@ class LocationScale(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, (), validate_args, (loc, scale))
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     def _standard(self, value: Any) -> Tensor:
         return (self._checked(value) - self.loc) / self.scale

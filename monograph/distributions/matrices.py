@@ -10,10 +10,10 @@ import monograph as mg
 from ..tensor import Tensor
 from . import constraints
 from .compound import TransformedDistribution
-from .distribution import Distribution, ExponentialFamily, derived, standard_normal
+from .distribution import Distribution, ExponentialFamily, Located, derived, standard_normal
 from .gamma import Beta, Chi2
 from .location_scale import Normal
-from .multivariate import _factor_of_inverse, _squared_distance
+from .multivariate import ByCovariance, _squared_distance
 from .structured_transforms import StickBreakingTransform
 
 
@@ -44,7 +44,7 @@ class LogisticNormal(TransformedDistribution):
         return self.base_dist.base_dist.scale  # type: ignore[attr-defined,no-any-return]
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Located):
     """A normal vector whose covariance is W Wᵀ and a diagonal.
 
     >>> import monograph as mg
@@ -81,14 +81,6 @@ class LowRankMultivariateNormal(Distribution):
         scaled = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
         inner = scaled @ self.cov_factor + mg.eye(cov_factor.shape[-1], dtype=loc.dtype)
         self._capacitance = mg.linalg.cholesky(inner)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @derived
     def variance(self) -> Tensor:  # type: ignore[override]
@@ -142,7 +134,7 @@ class LowRankMultivariateNormal(Distribution):
         return made.expand(tuple(self._batch_shape))
 
 
-class Wishart(ExponentialFamily):
+class Wishart(ByCovariance, ExponentialFamily):
     """The scatter matrix of `df` normal vectors.
 
     >>> import monograph as mg
@@ -162,50 +154,17 @@ class Wishart(ExponentialFamily):
         self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        given = {
-            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }  # fmt: skip
-        matrices = {name: matrix for name, matrix in given.items() if matrix is not None}
-        if len(matrices) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = matrices.items()
-        if matrix.ndim < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading "
-                             "batch dimensions")  # fmt: skip
+        name, matrix = self._one_of(covariance_matrix, precision_matrix, scale_tril)
         df = df if isinstance(df, Tensor) else mg.tensor(float(df), dtype=matrix.dtype)
         batch = mg.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(df.shape))
         self.df = df.expand(batch)
-        held = self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
         if bool((self.df <= matrix.shape[-1] - 1).any()):
             raise ValueError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {matrix.shape[-1] - 1}."
             )
+        self._hold(name, matrix, batch)
         super().__init__(batch, matrix.shape[-2:], validate_args)
-        if name == "scale_tril":
-            self._factor = held
-        elif name == "covariance_matrix":
-            self._factor = mg.linalg.cholesky(held)
-        else:
-            self._factor = _factor_of_inverse(held)
-
-    @derived
-    def scale_tril(self) -> Tensor:
-        """The triangular factor of the vectors' covariance."""
-        return self._factor
-
-    @derived
-    def covariance_matrix(self) -> Tensor:
-        """The vectors' covariances."""
-        return self._factor @ self._factor.mT
-
-    @derived
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the vectors' covariances."""
-        return mg.cholesky_inverse(self._factor)
+        self._factor = self._factor_of(name)
 
     def _df(self) -> Tensor:
         return self.df[..., None, None]

@@ -9,7 +9,7 @@ import monograph as mg
 
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, derived, standard_normal
+from .distribution import Distribution, Located, derived, standard_normal
 
 
 def _squared_distance(factor: Tensor, x: Tensor) -> Tensor:
@@ -20,7 +20,62 @@ def _squared_distance(factor: Tensor, x: Tensor) -> Tensor:
     return solved.squeeze(-1).square().sum(-1)
 
 
-class MultivariateNormal(Distribution):
+class ByCovariance(Distribution):
+    """A distribution that is given covariances, their inverse, or a triangular factor of them."""
+
+    _factor: Tensor  # lower triangular; its product with its transpose is the covariances
+
+    @staticmethod
+    def _one_of(
+        covariance_matrix: Any, precision_matrix: Any, scale_tril: Any
+    ) -> tuple[str, Tensor]:
+        """The matrix that was given, with its name."""
+        given = {
+            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }  # fmt: skip
+        matrices = {name: matrix for name, matrix in given.items() if matrix is not None}
+        if len(matrices) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        ((name, matrix),) = matrices.items()
+        if matrix.ndim < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        return name, matrix
+
+    def _hold(self, name: str, matrix: Tensor, batch: Any) -> None:
+        self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
+
+    def _factor_of(self, name: str) -> Tensor:
+        """The triangular factor, from the matrix that is held under this name."""
+        held: Tensor = self.__dict__[name]
+        if name == "scale_tril":
+            return held
+        if name == "covariance_matrix":
+            return mg.linalg.cholesky(held)
+        return _factor_of_inverse(held)
+
+    @derived
+    def scale_tril(self) -> Tensor:
+        """The triangular factor of the covariance."""
+        return self._factor
+
+    @derived
+    def covariance_matrix(self) -> Tensor:
+        """The covariances."""
+        return self._factor @ self._factor.mT
+
+    @derived
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariances."""
+        return mg.cholesky_inverse(self._factor)
+
+
+class MultivariateNormal(ByCovariance, Located):
     """A normal vector with a mean and a covariance, a precision, or a triangular factor of one.
 
     >>> MultivariateNormal(mg.zeros(2), mg.eye(2)).log_prob(mg.zeros(2)).item()
@@ -39,53 +94,12 @@ class MultivariateNormal(Distribution):
         self, loc: Tensor, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        given = {
-            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }  # fmt: skip
-        matrices = {name: matrix for name, matrix in given.items() if matrix is not None}
-        if len(matrices) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = matrices.items()
-        if matrix.ndim < 2:
-            raise ValueError(f"{name} must be at least two-dimensional")
+        name, matrix = self._one_of(covariance_matrix, precision_matrix, scale_tril)
         batch = mg.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
-        self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
+        self._hold(name, matrix, batch)
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args)
-        held = self.__dict__[name]
-        if name == "scale_tril":
-            self._factor = held
-        elif name == "covariance_matrix":
-            self._factor = mg.linalg.cholesky(held)
-        else:
-            self._factor = _factor_of_inverse(held)
-
-    @derived
-    def scale_tril(self) -> Tensor:
-        """The triangular factor of the covariance."""
-        return self._factor
-
-    @derived
-    def covariance_matrix(self) -> Tensor:
-        """The covariances."""
-        return self._factor @ self._factor.mT
-
-    @derived
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariances."""
-        return mg.cholesky_inverse(self._factor)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+        self._factor = self._factor_of(name)
 
     @property
     def variance(self) -> Tensor:
