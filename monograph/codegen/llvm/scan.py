@@ -8,6 +8,9 @@ several rows go on together. float32 is added up in float64, as PyTorch does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ...ir.dtypes import DType, Kind
 from ...ir.extent import Extent
 from ..along import EXTREMES, POSITIONS, RECURRENCES, TOTALS, Along
@@ -212,10 +215,12 @@ def _shifted(text: Text, total: _Total, value: str, reach: int) -> str:
     )
 
 
-def _lane_totals(kernel: Along, text: Text) -> None:
-    """Rows side by side: a lane is a row, and several vectors step along together."""
-    total, behind = _Total(kernel), kernel.behind
-    source, target = text.argument(0), text.argument(1)
+@contextmanager
+def _lanes(kernel: Along, text: Text, total: _Total) -> Iterator[tuple[str, list[str | None]]]:
+    """Rows side by side: a lane is a row, and several vectors step along together.
+
+    Within it, for each unit of work: where the rows begin, and the masks of the vectors.
+    """
     width = VECTORS * total.lanes
     chunks = _chunks(kernel, width)
     for n in range(VECTORS):
@@ -223,13 +228,20 @@ def _lane_totals(kernel: Along, text: Text) -> None:
     with text.loop("%begin", "%end", 1) as unit:
         block, chunk = text.div(unit, chunks), text.rem(unit, chunks)
         column = text.mul(chunk, width)
-        remaining = text.sub(behind, column)
+        remaining = text.sub(kernel.behind, column)
         masks: list[str | None] = [None] * VECTORS
-        if _left_over(behind, width):
+        if _left_over(kernel.behind, width):
             masks = [
                 _lane_mask(text, total.lanes, remaining, n * total.lanes) for n in range(VECTORS)
             ]
-        base = text.add(text.mul(block, kernel.length * behind), column)
+        yield text.add(text.mul(block, kernel.length * kernel.behind), column), masks
+
+
+def _lane_totals(kernel: Along, text: Text) -> None:
+    """Totals of rows side by side."""
+    total, behind = _Total(kernel), kernel.behind
+    source, target = text.argument(0), text.argument(1)
+    with _lanes(kernel, text, total) as (base, masks):
         for n in range(VECTORS):
             text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry{n}")
         with text.loop("0", kernel.length, 1) as step:
@@ -286,19 +298,10 @@ def _row_recurrence(kernel: Along, text: Text) -> None:
 
 
 def _lane_recurrence(kernel: Along, text: Text) -> None:
-    """Rows side by side: a lane is a row, and several vectors step along together."""
+    """Recurrences of rows side by side."""
     total, behind = _Total(kernel), kernel.behind
     source, factors, target = (text.argument(n) for n in range(3))
-    width = VECTORS * total.lanes
-    chunks = _chunks(kernel, width)
-    for n in range(VECTORS):
-        text.entry.append(f"  %carry{n} = alloca {total.vector}, align 64")
-    with text.loop("%begin", "%end", 1) as unit:
-        block, chunk = text.div(unit, chunks), text.rem(unit, chunks)
-        column = text.mul(chunk, width)
-        remaining = text.sub(behind, column)
-        masks = [_lane_mask(text, total.lanes, remaining, n * total.lanes) for n in range(VECTORS)]
-        base = text.add(text.mul(block, kernel.length * behind), column)
+    with _lanes(kernel, text, total) as (base, masks):
 
         def load(array: str, line: str, n: int) -> str:
             here = text.elements(array, total.element, text.add(line, n * total.lanes))
