@@ -33,7 +33,7 @@ class NoDataError(MonographError, NotImplementedError):
 class SparseOperand(MonographError, NotImplementedError, RuntimeError):
     """A sparse tensor where only dense ones are taken."""
 
-    def __init__(self, operator: str = "this", known: list[str] | None = None) -> None:
+    def __init__(self, operator: str = "this operation", known: list[str] | None = None) -> None:
         listed = f" Operators that take sparse tensors are {', '.join(known)}." if known else ""
         super().__init__(
             f"{operator} is not defined for sparse tensors; to_dense() gives a dense one.{listed}"

@@ -116,6 +116,19 @@ class SparseTensor(Tensor):
             f"nnz={self._nnz()}, layout={sparse_coo!r}{tail})"
         )
 
+    # --- what only dense tensors have ---
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: NumPy has no sparse arrays."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise errors.SparseOperand("indexing")
+
+    def view(self, *shape: Any) -> Any:
+        """Refused: there is no memory to look at in another shape."""
+        raise errors.SparseOperand("view")
+
     # --- gradients: those of the values ---
 
     requires_grad = property(  # type: ignore[assignment]

@@ -58,7 +58,9 @@ def product(x: Any, other: Any) -> Any:
                 f"products are of sparse matrices, got a sparse tensor of shape {list(part.shape)}"
             )
     if x._sizes[-1] != other._sizes[0]:
-        raise errors.OperandError(f"inner sizes of {list(x.shape)} and {list(other.shape)} differ")
+        raise errors.OperandError(
+            f"matmul: inner sizes of {list(x.shape)} and {list(other.shape)} differ"
+        )
     if x.dtype is not other.dtype:
         raise errors.OperandError(
             f"operands of one dtype are needed, got {x.dtype.name} and {other.dtype.name}"

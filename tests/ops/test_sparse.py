@@ -211,3 +211,18 @@ def test_a_training_loop_compiles_nothing_after_the_third_step():
         mg.synchronize()
         counts.append(mg.stats().compilations)
     assert counts[2] == counts[-1]
+
+
+@pytest.mark.parametrize(
+    "ask, error, words",
+    [
+        (lambda x: x.numpy(), TypeError, "to_dense"),
+        (lambda x: x[0], RuntimeError, "indexing"),
+        (lambda x: x.view(6), NotImplementedError, "view"),
+        (lambda x: x @ mg.ones(5, 1), RuntimeError, "matmul"),
+    ],
+)
+def test_what_is_refused_is_named(ask, error, words):
+    x = mg.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    with pytest.raises(error, match=words):
+        ask(x)
