@@ -22,6 +22,7 @@ from .ir import dtypes
 from .ir.convert import convert, widened
 from .ir.dtypes import DType
 from .placement import CPU, META, device, place_of, require_here, strided
+from .reading import Readable
 from .recorder import current
 from .retention import note_data
 from .size import Size
@@ -30,7 +31,7 @@ from .strides import contiguous
 from .view import STEPS, Origin, View
 
 
-class Tensor:
+class Tensor(Readable):
     """An n-dimensional array that records what is done to it.
 
     >>> import monograph as mg
@@ -431,105 +432,11 @@ class Tensor:
 
         def _write(self, new: Tensor, fresh: bool = False) -> Tensor: ...
 
-    # --- reading ---
-
-    def _array(self) -> np.ndarray:
-        """The contents, on the storage's own memory; not to be given to users."""
-        base = record.read(self._storage)
-        if self._view is None:
-            return base
-        # Strides within the array, which lies in the order of the axes.
-        found = geometry_of(self._storage.value.meta, None, self._view.chain())
-        if found is None:  # of a storage whose axes are said to lie in another order
-            copy: np.ndarray = self.clone()._array().view()
-            copy.flags.writeable = False  # a write would not be seen
-            return copy
-        line = base.reshape(-1).view(found.dtype.numpy)[found.offset :]
-        steps = [s * line.itemsize for s in found.strides]
-        return np.lib.stride_tricks.as_strided(line, found.shape, steps)
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The contents as a NumPy array on the same memory: a change of one is seen in the other.
-
-        >>> import monograph as mg
-        >>> x = mg.zeros(2)
-        >>> x.numpy()[0] = 7.0
-        >>> x
-        tensor([7., 0.])
-        """
-        if self.requires_grad and not force:
-            raise errors.GradientError(
-                "can't call numpy() on a tensor that requires grad; use detach().numpy()"
-            )
-        if self.is_meta:
-            raise TypeError(
-                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
-                "tensor to host memory first."
-            )
-        array = self._array()
-        self._storage.value.expose()
-        return array.view()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            return self.numpy()
-        return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
+    # --- as Python and NumPy see it (contents: `reading.py`) ---
 
     def __array_wrap__(self, array: Any, context: Any = None, scalar: bool = False) -> Tensor:
         """What NumPy's functions make of tensors, as a tensor: `np.sin(x)`."""
         return adopt(np.array(array, order="C", ndmin=0))
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # DLPack's number for the CPU
-
-    def item(self) -> Any:
-        """The number in a tensor of one element."""
-        if self.numel() != 1:
-            raise errors.OperandError(
-                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: item() "
-                "needs a tensor of one element"
-            )
-        if self.is_meta:
-            raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
-        if self._view is None:
-            return record.read(self._storage).item()
-        found = geometry_of(self._storage.value.meta, None, self._view.chain())
-        if found is None:
-            return self._array().item()
-        line = record.read(self._storage).reshape(-1)
-        return line.view(found.dtype.numpy)[found.offset].item()
-
-    def tolist(self) -> Any:
-        """Nested lists of numbers."""
-        return self._array().tolist()
-
-    def _number(self) -> Any:
-        if self.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._number())
-
-    def __complex__(self) -> complex:
-        return complex(self._number())
-
-    def __int__(self) -> int:
-        return int(self._number())
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            how_many = "more than one value" if self.numel() else "no values"
-            raise errors.OperandError(f"Boolean value of Tensor with {how_many} is ambiguous")
-        return bool(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.is_smooth:
-            raise TypeError("only integer tensors can be converted to an index")
-        return int(self.item())
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:

@@ -1,0 +1,118 @@
+"""Contents of a tensor as NumPy arrays and Python numbers.
+
+`Readable` is the base of Tensor that holds these methods. Each of them reads, and so computes what
+is pending. Arrays lie on the storage's own memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import errors, record
+from .geometry import geometry_of
+
+
+class Readable:
+    """What has contents that can be read."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # what Tensor has
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _array(self) -> np.ndarray:
+        """The contents, on the storage's own memory; not to be given to users."""
+        base = record.read(self._storage)
+        if self._view is None:
+            return base
+        # Strides within the array, which lies in the order of the axes.
+        found = geometry_of(self._storage.value.meta, None, self._view.chain())
+        if found is None:  # of a storage whose axes are said to lie in another order
+            copy: np.ndarray = self.clone()._array().view()
+            copy.flags.writeable = False  # a write would not be seen
+            return copy
+        line = base.reshape(-1).view(found.dtype.numpy)[found.offset :]
+        steps = [s * line.itemsize for s in found.strides]
+        return np.lib.stride_tricks.as_strided(line, found.shape, steps)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The contents as a NumPy array on the same memory: a change of one is seen in the other.
+
+        >>> import monograph as mg
+        >>> x = mg.zeros(2)
+        >>> x.numpy()[0] = 7.0
+        >>> x
+        tensor([7., 0.])
+        """
+        if self.requires_grad and not force:
+            raise errors.GradientError(
+                "can't call numpy() on a tensor that requires grad; use detach().numpy()"
+            )
+        if self.is_meta:
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to host memory first."
+            )
+        array = self._array()
+        self._storage.value.expose()
+        return array.view()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            return self.numpy()
+        return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # DLPack's number for the CPU
+
+    def item(self) -> Any:
+        """The number in a tensor of one element."""
+        if self.numel() != 1:
+            raise errors.OperandError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: item() "
+                "needs a tensor of one element"
+            )
+        if self.is_meta:
+            raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
+        if self._view is None:
+            return record.read(self._storage).item()
+        found = geometry_of(self._storage.value.meta, None, self._view.chain())
+        if found is None:
+            return self._array().item()
+        line = record.read(self._storage).reshape(-1)
+        return line.view(found.dtype.numpy)[found.offset].item()
+
+    def tolist(self) -> Any:
+        """Nested lists of numbers."""
+        return self._array().tolist()
+
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            how_many = "more than one value" if self.numel() else "no values"
+            raise errors.OperandError(f"Boolean value of Tensor with {how_many} is ambiguous")
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_smooth:
+            raise TypeError("only integer tensors can be converted to an index")
+        return int(self.item())
