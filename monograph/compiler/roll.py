@@ -3,9 +3,10 @@
 `periods.py` finds the loops of a recording. Of each, one turn is expanded on parameters, as the
 body of a `Loop`; its derivative, and how it is run, are those of any loop. What turns read from
 outside, each something else, must be pieces of one array in even steps: the steps of a sequence, or
-what another loop has stacked. So nothing is copied, and layers with weights of their own stay as
-they are. What is read later of the results is stacked, or carried to the end where only the last
-turn's is read. Turns that one kernel can compute, point by point, stay as they are too.
+what another loop has stacked. So nothing is copied but small vectors that each turn made anew, and
+layers with weights of their own stay as they are. What is read later of the results is stacked, or
+carried to the end where only the last turn's is read. Turns that one kernel can compute, point by
+point, stay as they are too.
 
 Every turn has numbers of its own, which are filled in at each run. In the body they are slots with
 numbers beyond all others, so that they are weak as any number is. Once derivatives are taken they
@@ -36,7 +37,7 @@ from ..ir.node import (
     enter_origin,
     make,
 )
-from ..ir.pieces import in_steps
+from ..ir.pieces import in_steps, joined
 from .loops import Results, each_loop
 from .periods import Run, Source, find_runs
 from .recording import Entry, Expansion, Recording
@@ -246,7 +247,7 @@ class _Turns:
             if all(piece is pieces[0] for piece in pieces):
                 self.shared[key] = pieces[0]
             else:
-                found = in_steps(pieces)
+                found = in_steps(pieces) or joined(pieces)
                 if found is None:
                     raise _NotALoop
                 self.sequences[key] = found

@@ -2,7 +2,8 @@
 
 `x[:, 0]`, `x[:, 1]`, `x[:, 2]`, … read the same array at places that differ by a constant. One
 behind the other they are a Reindex of that array with one more axis, and nothing needs to be
-copied: the steps of a sequence, and what a loop has stacked.
+copied: the steps of a sequence, and what a loop has stacked. Small vectors from outside, such as a
+constant that each turn of a loop makes anew, are cheap enough to be copied.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Sequence
 from . import build, index
 from .extent import Extent
 from .index import Expr
-from .node import Node, Reindex, axis, coordinates
+from .node import Buffer, Node, Reindex, Shape, axis, coordinates
+
+SMALL = 1 << 10  # elements of a vector that is copied to lie beside others
+MOST = 1 << 8  # such vectors: the copy looks at all of them for each
 
 
 def in_steps(pieces: Sequence[Node]) -> Node | None:
@@ -35,6 +39,34 @@ def in_steps(pieces: Sequence[Node]) -> Node | None:
         moved = index.substitute(pieces[0].index[k], up)  # type: ignore[attr-defined]
         where.append(moved + axis(0, count) * step)
     return build.reindex(first.inputs[0], (count, *first.shape), where)
+
+
+def joined(pieces: Sequence[Node]) -> Node | None:
+    """Vectors from outside along a new first axis, as a copy; None if they are not small and alike.
+
+    Matrices are left where they are: most are the weights of layers.
+    """
+    first = pieces[0]
+    if any(isinstance(n, Extent) for n in first.shape) or first.size > SMALL:
+        return None
+    if len(pieces) > MOST or first.size > max(first.shape, default=1):
+        return None
+    for piece in pieces:
+        if not isinstance(piece, Buffer) or piece.shape != first.shape:
+            return None
+        if piece.dtype is not first.dtype:
+            return None
+    return _joined(pieces, 0, (len(pieces), *first.shape))
+
+
+def _joined(pieces: Sequence[Node], start: int, shape: Shape) -> Node:
+    """An array that has the pieces from place `start` on."""
+    if len(pieces) == 1:
+        return build.reindex(pieces[0], shape, list(coordinates(shape))[1:])
+    half = len(pieces) // 2
+    before = build.coordinate(shape, 0) < start + half
+    left = _joined(pieces[:half], start, shape)
+    return build.select(before, left, _joined(pieces[half:], start + half, shape))
 
 
 def are_apart(steps: Node) -> bool:

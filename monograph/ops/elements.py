@@ -60,9 +60,19 @@ def add(x: Tensor, number: Any) -> bool:
 
 def lies_at(x: Tensor, target: Tensor) -> bool:
     """Whether two tensors are the same places of one storage, as in x[0] += 1."""
-    if x._storage is not target._storage or x.requires_grad or target.requires_grad:
+    if x._storage is not target._storage:
+        return False
+    if (x.requires_grad or target.requires_grad) and not (_is_linked(x) and _is_linked(target)):
         return False
     return x._geometry() == target._geometry()
+
+
+def _is_linked(x: Tensor) -> bool:
+    """Whether derivatives by x are those by these places of its storage, which may be written."""
+    storage, view = x._storage, x._view
+    if storage.value.tape is None or storage.__class__ is not Storage:
+        return False
+    return view is None or (view.birth is None and all([step.smooth for step, _ in view.chain()]))
 
 
 def _memory(x: Tensor) -> np.ndarray:

@@ -228,7 +228,7 @@ def _fitted(values: Tensor, size: tuple[int, ...]) -> Tensor:
     """The values broadcast to a size; leading axes of size 1 too many are dropped."""
     while values.ndim > len(size) and values.shape[0] == 1:
         values = values.squeeze(0)
-    return expand(values, *size)
+    return values if values._sizes == size else expand(values, *size)
 
 
 def _is_number(new: Any) -> bool:

@@ -94,6 +94,37 @@ def test_layers_with_weights_of_their_own_stay_as_they_are():
     assert loops(lambda x, w: layers(x, *[w] * 12), kind(4, 8), kind(8, 8)) == [12]
 
 
+def swing(start, turns):
+    """A simulation that writes into elements, and makes the same constant anew in each turn."""
+    origin = mg.tensor([0.0, 0.0])
+    places, speeds = mg.cat([origin.unsqueeze(0), start]), mg.zeros(2, 2)
+    for _ in range(turns):
+        forces = mg.zeros_like(places)
+        along = places[1] - places[0]
+        length = along.norm()
+        forces[0] += (length - 1.0) * along / length
+        forces[1] -= (length - 1.0) * along / length
+        speeds = speeds + forces * 0.1
+        places = places + speeds * 0.1
+        places[0] = origin
+        speeds[0] = mg.tensor([0.0, 0.0])
+    return places
+
+
+def test_a_simulation_that_writes_into_elements_is_a_loop():
+    found = []
+    for backend in ("cpu", "reference"):
+        with mg.config.override(**{**COMPILED, "backend": backend}):
+            start = mg.tensor([[0.3, -0.7]], requires_grad=True)
+            swing(start, 20).square().sum().backward()
+            found.append(start.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-4)
+    with mg.config.override(**COMPILED):
+        start = mg.tensor([[0.3, -0.7]], requires_grad=True)
+        few, many = (mg.explain(lambda n=n: swing(start, n)) for n in (20, 40))
+    assert len(few.kernels) == len(many.kernels)
+
+
 def test_convolutions_stay_as_they_are():
     def refined(x, w):
         for _ in range(9):

@@ -5,7 +5,7 @@ import numpy as np
 from monograph.ir import build
 from monograph.ir.dtypes import float64
 from monograph.ir.node import Buffer, Reindex, axis, interning
-from monograph.ir.pieces import beside, in_steps
+from monograph.ir.pieces import beside, in_steps, joined
 from monograph.ir.reference import run
 
 DATA = np.arange(24.0).reshape(2, 4, 3)
@@ -42,3 +42,14 @@ def test_uneven_steps_and_other_arrays_are_no_view():
         assert in_steps([column(x, n) for n in (0, 1, 3)]) is None
         assert in_steps([column(x, 0), column(y, 1)]) is None
         assert in_steps([column(x, 0)]) is None
+
+
+def test_small_vectors_of_their_own_are_copied_side_by_side():
+    with interning():
+        pieces = [build.buffer(n, (1, 3), float64) for n in range(5)]
+        (found,) = run([joined(pieces)], list(DATA.reshape(8, 1, 3)[:5]))
+        np.testing.assert_array_equal(found, DATA.reshape(8, 1, 3)[:5])
+        assert joined([build.buffer(n, (2, 3), float64) for n in range(5)]) is None
+        assert joined([build.buffer(n, (4096,), float64) for n in range(5)]) is None
+        assert joined([*pieces, build.buffer(5, (3,), float64)]) is None
+        assert joined([*pieces, pieces[0] * 2]) is None

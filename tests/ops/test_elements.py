@@ -112,3 +112,51 @@ def test_what_does_not_fit_is_left_to_the_operator():
 def _marked(x):
     x[1] = 9.0
     return x
+
+
+def added(framework, how):
+    """A write of elements that stand there already, and the derivatives around it."""
+    w = framework.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = w * 2
+    if how == "added":
+        y[1] += w[0]
+    elif how == "itself":
+        y[1:] = y[1:]
+    elif how == "detached":
+        y[1:] = y.detach()[1:]
+    elif how == "before":
+        kept = y[1:]
+        y.mul_(3)
+        y[1:] = kept
+    elif how == "no_grad":
+        with framework.no_grad():
+            y[1:] = y[1:]
+    elif how == "piece":
+        pieces = y.unbind(0)
+        y[1] = pieces[1]
+    elif how == "leaf":
+        w[1] = w[1]
+    (y * y).sum().backward()
+    return y.tolist(), w.grad.tolist()
+
+
+@pytest.mark.parametrize(
+    "how", ["added", "itself", "detached", "before", "no_grad", "piece", "leaf"]
+)
+def test_elements_written_over_themselves_keep_their_derivatives(how):
+    try:
+        expected = added(torch, how)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            added(mg, how)
+        return
+    assert added(mg, how) == expected
+
+
+def test_adding_to_an_element_is_one_write():
+    w = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = w * 2
+    before = mg.stats().pending
+    y[1] += w[0]
+    assert mg.stats().pending - before <= 6  # what is read, the sum, and one write
+    assert y.tolist() == [2.0, 5.0, 6.0]
