@@ -2,8 +2,8 @@
 
 Each function takes a handler `h` and operands, and calls methods of `h` named like the primitives
 (`h.add`, `h.fma`, `h.select`, `h.bitcast` …). The LLVM emitter gives it vectors, the tests NumPy
-arrays. float32 is computed here, without branches or tables; float64 calls the machine's library
-through `h.native`; other types are widened to float32. Errors are in units in the last place (ulp)
+arrays. float32 is computed here, without branches or tables; float64 by the functions of the same
+names in `double`; other types are widened to float32. Errors are in units in the last place (ulp)
 of the result: the largest over a quarter of all float32 inputs, and over all inputs near the worst.
 
 Three habits keep the results the same under every compiler: a product that is added to something
@@ -20,7 +20,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .dtypes import DType, float32, float64, int32, uint64
+from . import double
+from .dtypes import float32, float64, int32, uint64
+from .steps import at_least, at_most, constants, polynomial
 
 Definition = Callable[..., Any]
 
@@ -140,42 +142,20 @@ _ATAN = (
 
 
 def _in_float32(definition: Definition) -> Definition:
-    """Compute in float32, but leave float64 to the machine's mathematical library."""
+    """Compute in float32; of float64 by the function of the same name in `double`."""
+    in_float64 = getattr(double, definition.__name__)
 
     @functools.wraps(definition)
     def dispatch(h: Any, *operands: Any) -> Any:
         dtype = h.dtype(operands[0])
         if dtype is float64:
-            return h.native(definition.__name__, *operands)
+            return in_float64(h, *operands)
         if dtype is float32:
             return definition(h, *operands)
         wide = [h.cast(operand, float32) for operand in operands]
         return h.cast(definition(h, *wide), dtype)
 
     return dispatch
-
-
-def _constants(h: Any, dtype: DType) -> Callable[[float], Any]:
-    return lambda value: h.const(value, dtype)
-
-
-def _polynomial(h: Any, x: Any, coefficients: tuple[float, ...]) -> Any:
-    """c[0] + c[1] x + c[2] x² + …, by Horner's rule: one fma for each power."""
-    dtype = h.dtype(x)
-    total = h.const(coefficients[-1], dtype)
-    for coefficient in reversed(coefficients[:-1]):
-        total = h.fma(total, x, h.const(coefficient, dtype))
-    return total
-
-
-def _at_most(h: Any, x: Any, limit: float) -> Any:
-    bound = h.const(limit, h.dtype(x))
-    return h.select(h.gt(x, bound), bound, x)
-
-
-def _at_least(h: Any, x: Any, limit: float) -> Any:
-    bound = h.const(limit, h.dtype(x))
-    return h.select(h.lt(x, bound), bound, x)
 
 
 def _power_of_two(h: Any, bits: Any) -> Any:
@@ -186,7 +166,7 @@ def _power_of_two(h: Any, bits: Any) -> Any:
 def _native_ldexp(h: Any, r: Any, n: Any) -> Any:
     """e**r · 2**n by the machine's own instruction, where the handler offers one."""
     ldexp = getattr(h, "ldexp", None)
-    return None if ldexp is None else ldexp(_polynomial(h, r, (1.0, 1.0, *_EXP)), n)
+    return None if ldexp is None else ldexp(polynomial(h, r, (1.0, 1.0, *_EXP)), n)
 
 
 @_in_float32
@@ -196,8 +176,8 @@ def exp(h: Any, x: Any) -> Any:
     2**n is taken in two factors, so that results below the normal range round once and those above
     it become infinite. Error: 0.92 ulp.
     """
-    f = _constants(h, float32)
-    x = _at_least(h, _at_most(h, x, 89.0), -104.0)
+    f = constants(h, float32)
+    x = at_least(h, at_most(h, x, 89.0), -104.0)
     rounded = h.fma(x, f(_LOG2E), f(_ROUND + 2 * 127))
     n = h.sub(rounded, f(_ROUND + 2 * 127))
     r = h.fma(n, f(-_LN2), x)  # exact
@@ -207,7 +187,7 @@ def exp(h: Any, x: Any) -> Any:
         return scaled
     bits = h.bitcast(rounded, int32)
     half = h.shr(bits, h.const(1, int32))
-    result = h.mul(_polynomial(h, r, (1.0, 1.0, *_EXP)), _power_of_two(h, half))
+    result = h.mul(polynomial(h, r, (1.0, 1.0, *_EXP)), _power_of_two(h, half))
     return h.mul(result, _power_of_two(h, h.sub(bits, half)))
 
 
@@ -218,15 +198,15 @@ def expm1(h: Any, x: Any) -> Any:
     All is halved until the last step, because 2**128 is no float32. The part of r that was rounded
     away is added to the small terms. Tiny x are their own result. Error: 1.23 ulp.
     """
-    f = _constants(h, float32)
-    clamped = _at_least(h, _at_most(h, x, 89.0), -18.0)
+    f = constants(h, float32)
+    clamped = at_least(h, at_most(h, x, 89.0), -18.0)
     rounded = h.fma(clamped, f(_LOG2E), f(_ROUND_TO_POWER - 1))
     n = h.sub(rounded, f(_ROUND_TO_POWER - 1))
     high = h.fma(n, f(-_LN2), clamped)  # exact
     low = h.mul(n, f(-_LN2_LOW))
     r = h.fma(n, f(-_LN2_LOW), high)
     half = _power_of_two(h, h.bitcast(rounded, int32))  # 2**n / 2
-    curve = h.fma(h.mul(r, r), _polynomial(h, r, _EXP), low)  # e**r - 1 - high
+    curve = h.fma(h.mul(r, r), polynomial(h, r, _EXP), low)  # e**r - 1 - high
     line = h.fma(half, high, h.sub(half, f(0.5)))
     result = h.mul(h.fma(half, curve, line), f(2.0))
     return h.select(h.lt(h.abs(x), f(2.0**-25)), x, result)
@@ -242,7 +222,7 @@ def _split(h: Any, x: Any) -> tuple[Any, Any]:
 
 def _log_sum(h: Any, n: Any, f: Any) -> Any:
     """n ln 2 + log(1 + f), where n is given as n << 23."""
-    curve = h.fma(h.mul(f, f), _polynomial(h, f, _LOG), f)
+    curve = h.fma(h.mul(f, f), polynomial(h, f, _LOG), f)
     return h.fma(h.cast(n, float32), h.const(_LN2 * 2.0**-23, float32), curve)
 
 
@@ -252,7 +232,7 @@ def log(h: Any, x: Any) -> Any:
 
     Subnormal x are multiplied by 2**23 first. Error: 1.06 ulp.
     """
-    f = _constants(h, float32)
+    f = constants(h, float32)
     subnormal = h.lt(x, f(2.0**-126))
     normal = h.select(subnormal, h.mul(x, f(2.0**23)), x)
     exponent, bits = _split(h, normal)
@@ -272,7 +252,7 @@ def log1p(h: Any, x: Any) -> Any:
     until then, because 2**-128 is not a normal float32. Tiny x are their own result. Error:
     1.81 ulp.
     """
-    f = _constants(h, float32)
+    f = constants(h, float32)
     exponent, _ = _split(h, h.add(x, f(1.0)))
     four = h.bitcast(h.sub(h.const(0x40800000, int32), exponent), float32)  # 4 * 2**-n
     g = h.fma(h.mul(x, f(0.25)), four, h.fma(four, f(0.25), f(-1.0)))
@@ -295,17 +275,17 @@ def _sine_after(h: Any, x: Any, quarters: int) -> Any:
     From about 1e14 on even float64 has too few digits, and n may be wrong: such angles, which
     nobody uses, are left to the machine's library by `beyond`.
     """
-    d = _constants(h, float64)
+    d = constants(h, float64)
     wide = h.cast(x, float64)
     rounded = h.fma(wide, d(2 / math.pi), d(_ROUND64 + quarters))
     n = h.sub(rounded, d(_ROUND64 + quarters))
     wide = h.fma(n, d(-_HALF_PI_LOW), h.fma(n, d(-_HALF_PI), wide))
-    r = _at_least(h, _at_most(h, h.cast(wide, float32), 0.8), -0.8)
+    r = at_least(h, at_most(h, h.cast(wide, float32), 0.8), -0.8)
 
     square = h.mul(r, r)
-    sine = h.fma(h.mul(r, square), _polynomial(h, square, _SIN), r)
+    sine = h.fma(h.mul(r, square), polynomial(h, square, _SIN), r)
     sine = h.copysign(sine, r)  # matters for -0 only
-    cosine = _polynomial(h, square, (1.0, *_COS))
+    cosine = polynomial(h, square, (1.0, *_COS))
     quadrant = h.cast(h.bitcast(rounded, uint64), int32)
     one, two = h.const(1, int32), h.const(2, int32)
     even = h.eq(h.and_(quadrant, one), h.const(0, int32))
@@ -338,13 +318,13 @@ def tanh(h: Any, x: Any) -> Any:
     numerator hardly matters where the result is near 1. k is 0 up to a result of 1/2, because just
     below it that fraction is not accurate enough. Beyond 9.1 the result is 1. Error: 1.54 ulp.
     """
-    f = _constants(h, float32)
-    a = _at_most(h, h.abs(x), 9.1)
+    f = constants(h, float32)
+    a = at_most(h, h.abs(x), 9.1)
     rounded = h.fma(h.sub(a, f(0.205)), f(_LOG2E), f(_ROUND + 63))
     k = h.sub(rounded, f(_ROUND + 63))
     r = h.fma(k, f(-_LN2), a)
     square = h.mul(r, r)
-    t = h.fma(h.mul(r, square), _polynomial(h, square, _TANH), r)
+    t = h.fma(h.mul(r, square), polynomial(h, square, _TANH), r)
     bits = h.shl(h.bitcast(rounded, int32), h.const(24, int32))  # of 2**(2k - 1)
     power = h.bitcast(bits, float32)
     numerator = h.fma(h.add(power, f(0.5)), t, h.sub(power, f(0.5)))
@@ -359,19 +339,19 @@ def erf(h: Any, x: Any) -> Any:
     With w = n + r this is (1 - 2**n) + 2**n (1 - 2**r), which stays accurate near zero. Beyond 4
     the result is 1. Error: 1.94 ulp.
     """
-    f = _constants(h, float32)
-    a = _at_most(h, h.abs(x), 4.0)
-    slope = _polynomial(h, a, _ERF)  # w / a
+    f = constants(h, float32)
+    a = at_most(h, h.abs(x), 4.0)
+    slope = polynomial(h, a, _ERF)  # w / a
     rounded = h.fma(a, slope, f(_ROUND_TO_POWER))
     r = h.fma(a, slope, h.sub(f(_ROUND_TO_POWER), rounded))
     power = _power_of_two(h, h.bitcast(rounded, int32))
-    small = h.fma(r, f(-_LN2), h.mul(h.mul(r, r), _polynomial(h, r, _ERF_EXP2)))  # 1 - 2**r
+    small = h.fma(r, f(-_LN2), h.mul(h.mul(r, r), polynomial(h, r, _ERF_EXP2)))  # 1 - 2**r
     return h.copysign(h.fma(power, small, h.sub(f(1.0), power)), x)
 
 
 def _log2_in_float64(h: Any, x: Any) -> Any:
     """log2(x) = n + log2(m), x = 2**n m, for a float64 x >= 0, with 2**-38 relative error."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     bits = h.bitcast(x, uint64)
     # 2048 is added to n, which must not be negative in the shift: it turns the sign of m.
     offset = h.add(bits, h.const((2048 << 52) - 0x3FE5555555555555, uint64))  # the bits of 2/3
@@ -379,18 +359,18 @@ def _log2_in_float64(h: Any, x: Any) -> Any:
     minus_m = h.bitcast(h.sub(bits, h.shl(biased, h.const(52, uint64))), float64)
     n = h.sub(h.bitcast(h.or_(biased, h.const(0x433 << 52, uint64)), float64), d(2.0**52 + 2048))
     f = h.sub(d(-1.0), minus_m)
-    result = h.fma(f, _polynomial(h, f, _POW_LOG2), n)
+    result = h.fma(f, polynomial(h, f, _POW_LOG2), n)
     result = h.select(h.eq(x, d(0.0)), d(-_INF), result)
     return h.select(h.lt(x, d(_INF)), result, x)
 
 
 def _exp2_in_float64(h: Any, x: Any) -> Any:
     """2**x for -1000 < x < 1000, with the accuracy of float32."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     rounded = h.add(x, d(_ROUND64 + 1023))
     r = h.sub(x, h.sub(rounded, d(_ROUND64 + 1023)))
     power = h.bitcast(h.shl(h.bitcast(rounded, uint64), h.const(52, uint64)), float64)
-    return h.mul(_polynomial(h, r, _POW_EXP2), power)
+    return h.mul(polynomial(h, r, _POW_EXP2), power)
 
 
 @_in_float32
@@ -400,10 +380,10 @@ def pow(h: Any, a: Any, b: Any) -> Any:
     1**b and a**0 are 1 whatever the other is; a negative number to a power that is not an integer
     is NaN, and to an odd integer keeps its sign. Error: 0.54 ulp (samples).
     """
-    f = _constants(h, float32)
+    f = constants(h, float32)
     size = h.abs(a)
     exponent = h.mul(h.cast(b, float64), _log2_in_float64(h, h.cast(size, float64)))
-    exponent = _at_least(h, _at_most(h, exponent, 200.0), -200.0)
+    exponent = at_least(h, at_most(h, exponent, 200.0), -200.0)
     result = h.cast(_exp2_in_float64(h, exponent), float32)
     result = h.select(h.or_(h.eq(size, f(1.0)), h.eq(b, f(0.0))), f(1.0), result)
 
@@ -422,7 +402,7 @@ def atan2(h: Any, y: Any, x: Any) -> Any:
     The smaller coordinate over the larger is an angle up to π/4, which is turned by π/8 where it is
     above that. Error: 0.51 ulp (samples).
     """
-    f = _constants(h, float64)
+    f = constants(h, float64)
     wide_y, wide_x = h.cast(h.abs(y), float64), h.cast(h.abs(x), float64)
     steep = h.gt(wide_y, wide_x)
     small, large = h.select(steep, wide_x, wide_y), h.select(steep, wide_y, wide_x)
@@ -430,7 +410,7 @@ def atan2(h: Any, y: Any, x: Any) -> Any:
     ratio = h.select(h.eq(small, f(_INF)), f(1.0), ratio)
     turned = h.gt(ratio, f(math.tan(math.pi / 8)))
     r = h.select(turned, h.div(h.sub(ratio, f(1.0)), h.add(ratio, f(1.0))), ratio)
-    angle = h.mul(r, _polynomial(h, h.mul(r, r), _ATAN))
+    angle = h.mul(r, polynomial(h, h.mul(r, r), _ATAN))
     angle = h.select(turned, h.add(angle, f(math.pi / 4)), angle)
     angle = h.select(steep, h.sub(f(math.pi / 2), angle), angle)
     back = h.lt(h.copysign(h.const(1.0, float32), x), h.const(0.0, float32))  # -0.0 too

@@ -1,8 +1,8 @@
 """More elementary functions written in primitives: bases 2 and 10, angles, hyperbolas, erfc.
 
-As in `elementary.py`, float64 is left to the machine's library and other types are widened to
-float32. Here float32 is computed in float64 and rounded once: that takes half the lanes, but no
-care is needed where terms cancel, and errors stay near half a unit in the last place (ulp).
+As in `elementary.py`, float64 is computed by `double`, all but `lgamma`, and other types are
+widened to float32. Here float32 is computed in float64 and rounded once: that takes half the lanes,
+but no care is needed where terms cancel, and errors stay near half a unit in the last place (ulp).
 """
 
 from __future__ import annotations
@@ -23,15 +23,12 @@ from .elementary import (
     _ROUND64,
     _SIN,
     FAR,
-    _at_least,
-    _at_most,
-    _constants,
     _exp2_in_float64,
     _in_float32,
     _log2_in_float64,
-    _polynomial,
     _power_of_two,
 )
+from .steps import at_least, at_most, constants, polynomial
 
 # 2**r = 1 + r q(r), from -0.5 to 0.5: error 2**-28.3
 _EXP2 = (
@@ -84,19 +81,19 @@ _ERFC = (
 @_in_float32
 def exp2(h: Any, x: Any) -> Any:
     """2**x = 2**n 2**r, with n = round(x): as `exp`, but r is exact. Error: 0.80 ulp."""
-    f = _constants(h, float32)
-    x = _at_least(h, _at_most(h, x, 129.0), -151.0)
+    f = constants(h, float32)
+    x = at_least(h, at_most(h, x, 129.0), -151.0)
     rounded = h.add(x, f(_ROUND + 2 * 127))
     r = h.sub(x, h.sub(rounded, f(_ROUND + 2 * 127)))
     bits = h.bitcast(rounded, int32)
     half = h.shr(bits, h.const(1, int32))
-    result = h.mul(_polynomial(h, r, (1.0, *_EXP2)), _power_of_two(h, half))
+    result = h.mul(polynomial(h, r, (1.0, *_EXP2)), _power_of_two(h, half))
     return h.mul(result, _power_of_two(h, h.sub(bits, half)))
 
 
 def _log_in_float64(h: Any, x: Any, factor: float) -> Any:
     """log2(x) times a factor, NaN below 0."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     result = h.mul(_log2_in_float64(h, x), d(factor))
     return h.select(h.lt(x, d(0.0)), d(_NAN), result)
 
@@ -122,15 +119,15 @@ def tan(h: Any, x: Any) -> Any:
 
     As for `sin`, angles beyond 1e13 are left to the machine's library. Error: 0.62 ulp.
     """
-    d = _constants(h, float64)
+    d = constants(h, float64)
     wide = h.cast(x, float64)
     rounded = h.fma(wide, d(2 / math.pi), d(_ROUND64))
     n = h.sub(rounded, d(_ROUND64))
     r = h.fma(n, d(-_HALF_PI_LOW), h.fma(n, d(-_HALF_PI), wide))
-    r = _at_least(h, _at_most(h, r, 0.8), -0.8)
+    r = at_least(h, at_most(h, r, 0.8), -0.8)
     square = h.mul(r, r)
-    sine = h.mul(r, _polynomial(h, square, (1.0, *_SIN)))
-    cosine = _polynomial(h, square, (1.0, *_COS))
+    sine = h.mul(r, polynomial(h, square, (1.0, *_SIN)))
+    cosine = polynomial(h, square, (1.0, *_COS))
     odd = h.ne(h.and_(h.bitcast(rounded, uint64), h.const(1, uint64)), h.const(0, uint64))
     result = h.div(h.select(odd, h.neg(cosine), sine), h.select(odd, sine, cosine))
     return h.beyond("tan", x, h.cast(result, float32), FAR)
@@ -138,12 +135,12 @@ def tan(h: Any, x: Any) -> Any:
 
 def _small_asin(h: Any, r: Any) -> Any:
     """asin(r) for 0 <= r <= 1/2, in float64."""
-    return h.mul(r, _polynomial(h, h.mul(r, r), (1.0, *_ASIN)))
+    return h.mul(r, polynomial(h, h.mul(r, r), (1.0, *_ASIN)))
 
 
 def _asin_parts(h: Any, x: Any) -> tuple[Any, Any, Any]:
     """|x| in float64, whether it is above 1/2, and asin(|x|) or there asin(sqrt((1 - |x|) / 2))."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     size = h.cast(h.abs(x), float64)
     far = h.gt(size, d(0.5))
     root = h.sqrt(h.mul(h.sub(d(1.0), size), d(0.5)))  # NaN beyond 1
@@ -153,7 +150,7 @@ def _asin_parts(h: Any, x: Any) -> tuple[Any, Any, Any]:
 @_in_float32
 def asin(h: Any, x: Any) -> Any:
     """Above 1/2 by asin(x) = π / 2 - 2 asin(sqrt((1 - x) / 2)). Error: 0.51 ulp."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     _, far, angle = _asin_parts(h, x)
     result = h.select(far, h.fma(angle, d(-2.0), d(math.pi / 2)), angle)
     return h.copysign(h.cast(result, float32), x)
@@ -162,7 +159,7 @@ def asin(h: Any, x: Any) -> Any:
 @_in_float32
 def acos(h: Any, x: Any) -> Any:
     """π / 2 - asin(x); of x near 1, 2 asin(sqrt((1 - x) / 2)). Error: 0.51 ulp."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     _, far, angle = _asin_parts(h, x)
     below = h.lt(x, h.const(0.0, float32))
     signed = h.select(below, h.neg(angle), angle)
@@ -177,13 +174,13 @@ def atan(h: Any, x: Any) -> Any:
 
     Error: 0.51 ulp.
     """
-    d = _constants(h, float64)
+    d = constants(h, float64)
     size = h.cast(h.abs(x), float64)
     steep = h.gt(size, d(1.0))
     ratio = h.select(steep, h.div(d(1.0), size), size)
     turned = h.gt(ratio, d(math.tan(math.pi / 8)))
     r = h.select(turned, h.div(h.sub(ratio, d(1.0)), h.add(ratio, d(1.0))), ratio)
-    angle = h.mul(r, _polynomial(h, h.mul(r, r), _ATAN))
+    angle = h.mul(r, polynomial(h, h.mul(r, r), _ATAN))
     angle = h.select(turned, h.add(angle, d(math.pi / 4)), angle)
     angle = h.select(steep, h.sub(d(math.pi / 2), angle), angle)
     return h.copysign(h.cast(angle, float32), x)
@@ -192,7 +189,7 @@ def atan(h: Any, x: Any) -> Any:
 @_in_float32
 def hypot(h: Any, a: Any, b: Any) -> Any:
     """sqrt(a² + b²): in float64 nothing overflows. Infinity if either is. Error: 0.51 ulp."""
-    f = _constants(h, float32)
+    f = constants(h, float32)
     wide_a, wide_b = h.cast(a, float64), h.cast(b, float64)
     square = h.fma(wide_a, wide_a, h.mul(wide_b, wide_b))
     result = h.cast(h.sqrt(square), float32)
@@ -210,11 +207,11 @@ def _exp_in_float64(h: Any, x: Any) -> Any:
 @_in_float32
 def sinh(h: Any, x: Any) -> Any:
     """(e**x - e**-x) / 2 in float64; up to 1 a polynomial. Error: 0.54 ulp."""
-    d = _constants(h, float64)
-    size = _at_most(h, h.cast(h.abs(x), float64), 100.0)
+    d = constants(h, float64)
+    size = at_most(h, h.cast(h.abs(x), float64), 100.0)
     power = _exp_in_float64(h, size)
     far = h.mul(h.sub(power, h.div(d(1.0), power)), d(0.5))
-    near = h.mul(size, _polynomial(h, h.mul(size, size), (1.0, *_SINH)))
+    near = h.mul(size, polynomial(h, h.mul(size, size), (1.0, *_SINH)))
     result = h.select(h.gt(size, d(1.0)), far, near)
     return h.copysign(h.cast(result, float32), x)
 
@@ -222,15 +219,15 @@ def sinh(h: Any, x: Any) -> Any:
 @_in_float32
 def cosh(h: Any, x: Any) -> Any:
     """(e**x + e**-x) / 2 in float64. Error: 0.54 ulp."""
-    d = _constants(h, float64)
-    power = _exp_in_float64(h, _at_most(h, h.cast(h.abs(x), float64), 100.0))
+    d = constants(h, float64)
+    power = _exp_in_float64(h, at_most(h, h.cast(h.abs(x), float64), 100.0))
     return h.cast(h.mul(h.add(power, h.div(d(1.0), power)), d(0.5)), float32)
 
 
 @_in_float32
 def asinh(h: Any, x: Any) -> Any:
     """log(|x| + sqrt(x² + 1)) in float64; of small x, x - x³ / 6. Error: 0.51 ulp."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     size = h.cast(h.abs(x), float64)
     square = h.mul(size, size)
     far = _log_in_float64(h, h.add(size, h.sqrt(h.add(square, d(1.0)))), math.log(2))
@@ -242,7 +239,7 @@ def asinh(h: Any, x: Any) -> Any:
 @_in_float32
 def acosh(h: Any, x: Any) -> Any:
     """log(x + sqrt(x² - 1)) in float64, NaN below 1. Error: 0.51 ulp."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     wide = h.cast(x, float64)
     root = h.sqrt(h.sub(h.mul(wide, wide), d(1.0)))
     result = _log_in_float64(h, h.add(wide, root), math.log(2))
@@ -252,7 +249,7 @@ def acosh(h: Any, x: Any) -> Any:
 @_in_float32
 def atanh(h: Any, x: Any) -> Any:
     """log((1 + |x|) / (1 - |x|)) / 2 in float64; of small x, x + x³ / 3. Error: 0.51 ulp."""
-    d = _constants(h, float64)
+    d = constants(h, float64)
     size = h.cast(h.abs(x), float64)
     ratio = h.div(h.add(d(1.0), size), h.sub(d(1.0), size))
     far = _log_in_float64(h, ratio, math.log(2) / 2)
@@ -271,11 +268,11 @@ def erfc(h: Any, x: Any) -> Any:
 
     Below zero it is 2 less the value of -x. Beyond 10.1 the result is 0. Error: 0.53 ulp.
     """
-    d = _constants(h, float64)
-    size = _at_most(h, h.cast(h.abs(x), float64), 10.8)
+    d = constants(h, float64)
+    size = at_most(h, h.cast(h.abs(x), float64), 10.8)
     place = h.div(h.sub(size, d(4.0)), h.add(size, d(4.0)))
     decay = _exp_in_float64(h, h.neg(h.mul(size, size)))
-    tail = h.div(h.mul(_polynomial(h, place, _ERFC), decay), h.fma(size, d(2.0), d(1.0)))
+    tail = h.div(h.mul(polynomial(h, place, _ERFC), decay), h.fma(size, d(2.0), d(1.0)))
     result = h.select(h.lt(x, h.const(0.0, float32)), h.sub(d(2.0), tail), tail)
     return h.cast(result, float32)
 

@@ -91,7 +91,7 @@ class NumpyHandler:
 
     def beyond(self, name, x, near, limit):
         self.counts["beyond"] += 1
-        exact = TABLE[name].numpy(x.astype(np.float64)).astype(np.float32)
+        exact = TABLE[name].numpy(x.astype(np.float64)).astype(x.dtype)
         return np.where(np.abs(x) > limit, exact, near)
 
     def native(self, name, *operands):

@@ -213,14 +213,6 @@ def test_pow_of_small_integers_is_exact():
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, "pow"])
-def test_float64_is_left_to_the_library(name):
-    operands = [np.array([0.5, 0.75])] * TABLE[name].arity
-    value, operations = evaluate(getattr(elementary, name), *operands)
-    assert operations == 1
-    np.testing.assert_array_equal(value, TABLE[name].numpy(*operands))
-
-
-@pytest.mark.parametrize("name", [*FUNCTIONS, "pow"])
 def test_float16_is_computed_in_float32(name):
     operands = [np.linspace(0.1, 2.0, 50).astype(np.float16)] * TABLE[name].arity
     value, _ = evaluate(getattr(elementary, name), *operands)

@@ -76,9 +76,8 @@ def test_hypot():
     assert ulps(value, exact).max() <= 0.51
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "erfc", "lgamma", "hypot"])
-def test_float64_is_left_to_the_library(name):
-    operands = [np.array([1.0, 1.0])] * TABLE[name].arity
-    value, operations = evaluate(getattr(transcendental, name), *operands)
+def test_lgamma_is_left_to_the_library():
+    x = np.array([0.3, 2.5])
+    value, operations = evaluate(transcendental.lgamma, x)
     assert operations == 1
-    np.testing.assert_array_equal(value, TABLE[name].numpy(*operands))
+    np.testing.assert_array_equal(value, TABLE["lgamma"].numpy(x))

@@ -23,11 +23,6 @@ from .sizes import Sizes
 from .types import MEMORY, REGISTER, literal, mangled, register, splat, vector
 
 _FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
-# Functions that LLVM has no intrinsic for: the C library is called for each lane.
-_LIBRARY = (
-    "expm1", "log1p", "erf", "erfc", "lgamma", "tan", "asin", "acos", "atan", "atan2", "hypot",
-    "sinh", "cosh", "asinh", "acosh", "atanh",
-)  # fmt: skip
 # Methods of the builder whose names Python does not allow as they are.
 _METHODS = {"and": "and_", "or": "or_", "not": "not_"}
 
@@ -508,10 +503,8 @@ class Builder:
 
     # --- calls ---------------------------------------------------------------------------------
     def native(self, name: str, *operands: Ref) -> Ref:
-        """LLVM's intrinsic `name`, or the C library's function called for each lane."""
+        """The C library's function, called for each lane."""
         operands = self._match(*operands)
-        if name not in _LIBRARY:
-            return self.intrinsic(name, *operands)
         first = operands[0]
         element = REGISTER[first.dtype]
         function = name if element == "double" else f"{name}f"
@@ -528,9 +521,10 @@ class Builder:
         return result
 
     def beyond(self, name: str, x: Ref, near: Ref, limit: float) -> Ref:
-        """`near`; where |x| is above the limit, what the C library makes of x. Both float32."""
+        """`near`; where |x| is above the limit, what the C library makes of x."""
         x, near = self._match(x, near)
-        called, text = far.functions(name, x.lanes, self.const(limit, x.dtype, x.lanes).text)
+        bound = self.const(limit, x.dtype, x.lanes).text
+        called, text = far.functions(name, REGISTER[x.dtype], x.lanes, bound)
         self.declarations |= {text, f"declare double @{name}(double) nounwind memory(none)"}
         kind = vector(REGISTER[x.dtype], x.lanes)
         call = f"call {kind} {called}({kind} {x.text}, {kind} {near.text})"
