@@ -81,7 +81,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "optim.swa_utils": ("monograph.optim.swa_utils",),
     **{f"optim.{name}": ("monograph.optim",) for name in _OPTIMIZERS},
     "autograd": ("monograph.autograd", *_parts("autograd")),
-    "autograd.forward_ad": _parts("shells#FORWARD"),
+    "autograd.forward_ad": ("monograph.autograd.forward_ad",),
     "autograd.function": ("monograph.autograd.function", *_parts("autograd")),
     "autograd.functional": ("monograph.autograd.functional",),
     "autograd.grad_mode": ("monograph.autograd",),

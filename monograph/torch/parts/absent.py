@@ -175,10 +175,6 @@ REFUSED = {
          "nn.attention.flex_attention.create_block_mask"],
         "give the mask to scaled_dot_product_attention"
     ),
-    "autograd.forward_ad.make_dual": "use torch.func.jvp",
-    "autograd.forward_ad.dual_level": "use torch.func.jvp",
-    "autograd.forward_ad.enter_dual_level": "use torch.func.jvp",
-    "autograd.forward_ad.exit_dual_level": "use torch.func.jvp",
     **dict.fromkeys(
         [f"utils.cpp_extension.{name}" for name in (
             "load", "load_inline", "CppExtension", "CUDAExtension", "SyclExtension",

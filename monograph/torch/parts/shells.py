@@ -5,7 +5,6 @@ Each is a dictionary of names; `monograph/torch/names.py` says where it is shown
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import types
 from typing import Any
@@ -109,11 +108,6 @@ ITERATORS = {
     )
 }  # fmt: skip
 RPC = {"is_available": _reply(False), "_is_current_rpc_agent_set": _reply(False)}
-UnpackedDualTensor = collections.namedtuple("UnpackedDualTensor", ["primal", "tangent"])
-FORWARD = {  # no tensor has a tangent
-    "unpack_dual": lambda tensor, *, level=None: UnpackedDualTensor(tensor, None),
-    "UnpackedDualTensor": UnpackedDualTensor,
-}
 FAKE = {"is_fake": _reply(False)}
 PROXIES = {"get_proxy_mode": _reply(None)}
 TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
