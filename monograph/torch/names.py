@@ -234,6 +234,9 @@ VISION = Tree(
         "ops": (f"{_IMAGES}.ops",),
         "ops.boxes": (f"{_IMAGES}.ops",),
         "ops.misc": (f"{_IMAGES}.ops",),
+        "ops.deform_conv": (f"{_IMAGES}.deformable",),
+        "ops.feature_pyramid_network": (f"{_IMAGES}.pyramid",),
+        "ops.poolers": (f"{_IMAGES}.regions",),
         "models": (f"{_IMAGES}.models",),
         **{
             f"models.{name}": (f"{_IMAGES}.models", f"{_IMAGES}.models.{file}")

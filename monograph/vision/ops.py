@@ -5,15 +5,11 @@ A box is (left, top, right, bottom).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
 import monograph as mg
 import monograph.nn.functional as F
 
-from .. import nn
 from ..tensor import Tensor, adopt
 from .boxes import (
     MLP,
@@ -24,15 +20,28 @@ from .boxes import (
     generalized_box_iou_loss,
     masks_to_boxes,
 )
+from .deformable import DeformConv2d, deform_conv2d
 from .frozen_norm import FrozenBatchNorm2d
+from .layers import (
+    Conv2dNormActivation,
+    Conv3dNormActivation,
+    ConvNormActivation,
+    Permute,
+    SqueezeExcitation,
+    StochasticDepth,
+    stochastic_depth,
+)
+from .pyramid import FeaturePyramidNetwork
+from .regions import MultiScaleRoIAlign, RoIAlign, RoIPool, roi_align, roi_pool
 
 __all__ = [
-    "Conv2dNormActivation", "FrozenBatchNorm2d", "MLP", "Permute", "SqueezeExcitation",
-    "StochasticDepth", "batched_nms", "box_area", "box_convert", "box_iou",
-    "clip_boxes_to_image", "complete_box_iou", "complete_box_iou_loss", "distance_box_iou",
-    "distance_box_iou_loss", "generalized_box_iou", "generalized_box_iou_loss",
-    "masks_to_boxes", "nms", "remove_small_boxes", "roi_align", "sigmoid_focal_loss",
-    "stochastic_depth",
+    "Conv2dNormActivation", "Conv3dNormActivation", "ConvNormActivation", "DeformConv2d",
+    "FeaturePyramidNetwork", "FrozenBatchNorm2d", "MLP", "MultiScaleRoIAlign", "Permute",
+    "RoIAlign", "RoIPool", "SqueezeExcitation", "StochasticDepth", "batched_nms", "box_area",
+    "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou", "complete_box_iou_loss",
+    "deform_conv2d", "distance_box_iou", "distance_box_iou_loss", "generalized_box_iou",
+    "generalized_box_iou_loss", "masks_to_boxes", "nms", "remove_small_boxes", "roi_align",
+    "roi_pool", "sigmoid_focal_loss", "stochastic_depth",
 ]  # fmt: skip
 
 
@@ -179,169 +188,3 @@ def sigmoid_focal_loss(
     if alpha >= 0:
         loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-
-
-def roi_align(
-    input: Tensor, boxes: Any, output_size: Any, spatial_scale: float = 1.0,  # noqa: A002
-    sampling_ratio: int = -1, aligned: bool = False,
-) -> Tensor:  # fmt: skip
-    """The part of a feature map in each box, at one size, by bilinear samples.
-
-    Boxes are one tensor with the number of the image first, or a list with a tensor per image.
-    `sampling_ratio` must be given: the number of samples is part of the program.
-
-    >>> import monograph as mg
-    >>> boxes = [mg.tensor([[0.0, 0.0, 4.0, 4.0]])]
-    >>> mg.vision.ops.roi_align(mg.zeros(1, 3, 8, 8), boxes, 2, sampling_ratio=2).shape
-    Size([1, 3, 2, 2])
-    """
-    if sampling_ratio <= 0:
-        raise NotImplementedError("roi_align needs a sampling_ratio above 0")
-    if isinstance(boxes, (list, tuple)):
-        numbers = [mg.full((len(b), 1), n, dtype=input.dtype) for n, b in enumerate(boxes)]
-        boxes = mg.cat([mg.cat([n, b], 1) for n, b in zip(numbers, boxes, strict=True)])
-    high, wide = (output_size, output_size) if isinstance(output_size, int) else output_size
-    shift = 0.5 if aligned else 0.0
-    corners = boxes[:, 1:] * spatial_scale - shift
-    sides = corners[:, 2:] - corners[:, :2]
-    sides = sides if aligned else sides.clamp(min=1.0)
-
-    def samples(start: Tensor, length: Tensor, bins: int) -> Tensor:
-        steps = (mg.arange(bins * sampling_ratio, dtype=input.dtype) + 0.5) / sampling_ratio
-        return start[:, None] + steps * (length / bins)[:, None]
-
-    ys = samples(corners[:, 1], sides[:, 1], high)
-    xs = samples(corners[:, 0], sides[:, 0], wide)
-    found = _bilinear(input, boxes[:, 0].long(), ys, xs)  # [K, C, rows, columns]
-    count, channels = found.shape[:2]
-    parts = found.reshape(count, channels, high, sampling_ratio, wide, sampling_ratio)
-    return parts.mean((3, 5))
-
-
-def _bilinear(x: Tensor, image: Tensor, ys: Tensor, xs: Tensor) -> Tensor:
-    """Values at all pairs of rows and columns of each box; 0 outside."""
-    height, width = x.shape[-2:]
-
-    def parts(place: Tensor, extent: int) -> Any:
-        inside = ((place >= -1) & (place <= extent)).to(x.dtype)
-        place = place.clamp(min=0)
-        low = place.floor().clamp(max=extent - 1)
-        near = mg.where(low >= extent - 1, low, place) - low
-        first = low.long()
-        return first, (first + 1).clamp(max=extent - 1), near, inside
-
-    (y0, y1, dy, iny), (x0, x1, dx, inx) = parts(ys, height), parts(xs, width)
-    planes = x[image]  # [K, C, H, W]
-    made: Any = 0.0
-    for rows, share in ((y0, 1 - dy), (y1, dy)):
-        line = planes.gather(2, rows[:, None, :, None].expand(-1, x.shape[1], -1, width))
-        for columns, part in ((x0, 1 - dx), (x1, dx)):
-            place = columns[:, None, None, :].expand(-1, x.shape[1], rows.shape[1], -1)
-            weight = (share * iny)[:, None, :, None] * (part * inx)[:, None, None, :]
-            made = made + line.gather(3, place) * weight
-    return made
-
-
-# --- layers ---------------------------------------------------------------------------------------
-
-
-class Conv2dNormActivation(nn.Sequential):
-    """A convolution, a normalisation and an activation, of which the last two may be absent.
-
-    >>> import monograph as mg
-    >>> mg.vision.ops.Conv2dNormActivation(3, 8, stride=2)(mg.zeros(1, 3, 8, 8)).shape
-    Size([1, 8, 4, 4])
-    """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any = 3, stride: Any = 1,
-        padding: Any = None, groups: int = 1,
-        norm_layer: Callable[..., Any] | None = nn.BatchNorm2d,
-        activation_layer: Callable[..., Any] | None = nn.ReLU, dilation: Any = 1,
-        inplace: bool | None = True, bias: bool | None = None,
-    ) -> None:  # fmt: skip
-        if padding is None:
-            padding = (kernel_size - 1) // 2 * dilation
-        with_bias = norm_layer is None if bias is None else bias
-        layers: list[Any] = [
-            nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation,
-                      groups=groups, bias=with_bias)
-        ]  # fmt: skip
-        if norm_layer is not None:
-            layers.append(norm_layer(out_channels))
-        if activation_layer is not None:
-            layers.append(activation_layer(**({} if inplace is None else {"inplace": inplace})))
-        super().__init__(*layers)
-        self.out_channels = out_channels
-
-
-class SqueezeExcitation(nn.Module):
-    """Channels weighted by what their means say.
-
-    >>> import monograph as mg
-    >>> mg.vision.ops.SqueezeExcitation(8, 2)(mg.zeros(1, 8, 4, 4)).shape
-    Size([1, 8, 4, 4])
-    """
-
-    def __init__(
-        self, input_channels: int, squeeze_channels: int,
-        activation: Callable[..., Any] = nn.ReLU, scale_activation: Callable[..., Any] = nn.Sigmoid,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1)
-        self.fc2 = nn.Conv2d(squeeze_channels, input_channels, 1)
-        self.activation, self.scale_activation = activation(), scale_activation()
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x times a weight for each channel."""
-        scale = self.fc2(self.activation(self.fc1(self.avgpool(x))))
-        return self.scale_activation(scale) * x
-
-
-class Permute(nn.Module):
-    """Axes in another order.
-
-    >>> import monograph as mg
-    >>> mg.vision.ops.Permute([0, 2, 3, 1])(mg.zeros(1, 3, 4, 5)).shape
-    Size([1, 4, 5, 3])
-    """
-
-    def __init__(self, dims: Sequence[int]) -> None:
-        super().__init__()
-        self.dims = list(dims)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x with its axes in that order."""
-        return x.permute(self.dims)
-
-
-def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:  # noqa: A002
-    """The input, or nothing, at a probability: for the whole batch or row by row.
-
-    >>> import monograph as mg
-    >>> mg.vision.ops.stochastic_depth(mg.ones(2, 3), 0.5, "row", training=False).tolist()
-    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
-    """
-    if not training or p == 0.0:
-        return input
-    rows = input.shape[0] if mode == "row" else 1
-    noise = mg.empty(rows, *([1] * (input.ndim - 1)), dtype=input.dtype).bernoulli_(1.0 - p)
-    return input * (noise / (1.0 - p) if p < 1.0 else noise)
-
-
-class StochasticDepth(nn.Module):
-    """`stochastic_depth` as a layer.
-
-    >>> import monograph as mg
-    >>> mg.vision.ops.StochasticDepth(0.5, "row").eval()(mg.ones(2)).tolist()
-    [1.0, 1.0]
-    """
-
-    def __init__(self, p: float, mode: str) -> None:
-        super().__init__()
-        self.p, self.mode = p, mode
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x, or nothing."""
-        return stochastic_depth(x, self.p, self.mode, self.training)
