@@ -208,7 +208,9 @@ _BACKBONES = {
     "alexnet": "plain", "densenet": "densenet", "googlenet": "inception",
     "inception": "inception", "mobilenet": "mobile", "mobilenetv2": "mobile",
     "mobilenetv3": "mobile", "resnet": "resnet", "shufflenetv2": "mobile", "squeezenet": "plain",
-    "vgg": "plain",
+    "vgg": "plain", "efficientnet": "efficientnet", "convnext": "convnext",
+    "vision_transformer": "vision_transformer", "swin_transformer": "swin", "regnet": "regnet",
+    "mnasnet": "mnasnet",
 }  # fmt: skip
 VISION = Tree(
     {
@@ -241,6 +243,12 @@ VISION = Tree(
         **{
             f"models.{name}": (f"{_IMAGES}.models", f"{_IMAGES}.models.{file}")
             for name, file in _BACKBONES.items()
+        },
+        "models._utils": (f"{_IMAGES}.models.layer_getter",),
+        "models.segmentation": (f"{_IMAGES}.models.segmentation",),
+        **{
+            f"models.segmentation.{name}": (f"{_IMAGES}.models.segmentation",)
+            for name in ("deeplabv3", "fcn", "lraspp")
         },
     }
 )

@@ -29,13 +29,74 @@ NAMES = {
     "inception_v3": "d86c3cdc65db48dc",
 }
 
+# The same of the newer models, which are built without data, and how many numbers they learn.
+NEWER = {
+    "convnext_tiny": ("f35a06dc66504b96", 28_589_128),
+    "efficientnet_b0": ("069233acf584d15a", 5_288_548),
+    "efficientnet_b5": ("1ad2d1e102de6067", 30_389_784),
+    "efficientnet_v2_s": ("42b9a4393171e718", 21_458_488),
+    "mnasnet0_75": ("0145b2a3e9499071", 3_170_208),
+    "mnasnet1_0": ("79072ef7458a242e", 4_383_312),
+    "regnet_x_3_2gf": ("2448962aa778c4cd", 15_296_552),
+    "regnet_y_400mf": ("6c51965841163d31", 4_344_144),
+    "swin_t": ("442a329d52f0e1c9", 28_288_354),
+    "swin_v2_t": ("7a0e3762594136c7", 28_351_570),
+    "vit_b_16": ("703cc94d7d5984fd", 86_567_656),
+    "vit_b_32": ("173edea6339f7fac", 88_224_232),
+}
+BIGGER = {
+    "convnext_base": ("2e6c6ac0deb04c9b", 88_591_464),
+    "convnext_large": ("f880956921c3f1cf", 197_767_336),
+    "convnext_small": ("48fb6338502e5ff8", 50_223_688),
+    "efficientnet_b1": ("12598568e10c27af", 7_794_184),
+    "efficientnet_b2": ("c4467ed538960183", 9_109_994),
+    "efficientnet_b3": ("6bdac1937696cea0", 12_233_232),
+    "efficientnet_b4": ("32b520dbe6bac084", 19_341_616),
+    "efficientnet_b6": ("62f733c07149161f", 43_040_704),
+    "efficientnet_b7": ("30c54943ec00f016", 66_347_960),
+    "efficientnet_v2_l": ("da8613838e2f48c4", 118_515_272),
+    "efficientnet_v2_m": ("940efe7956be8429", 54_139_356),
+    "mnasnet0_5": ("987ea38ccc5b344e", 2_218_512),
+    "mnasnet1_3": ("965b9a7f4d14c672", 6_282_256),
+    "regnet_x_16gf": ("0634eaf799ca7a67", 54_278_536),
+    "regnet_x_1_6gf": ("c80b94007aedf6b0", 9_190_136),
+    "regnet_x_400mf": ("fd5a6f674cc9752d", 5_495_976),
+    "regnet_x_800mf": ("5192e9ce19111532", 7_259_656),
+    "regnet_x_8gf": ("4ac815bcbcbe7c2a", 39_572_648),
+    "regnet_y_16gf": ("044f6a21774b7b45", 83_590_140),
+    "regnet_y_1_6gf": ("7b6bc12ce721c055", 11_202_430),
+    "regnet_y_3_2gf": ("932877e00e61d855", 19_436_338),
+    "regnet_y_800mf": ("453d7fcea547f55a", 6_432_512),
+    "regnet_y_8gf": ("885991fb1d9b5293", 39_381_472),
+    "swin_b": ("5d1ec40694d40485", 87_768_224),
+    "swin_s": ("5a7c94037a2c9e8e", 49_606_258),
+    "swin_v2_b": ("cc6cc22dac10136a", 87_930_848),
+    "swin_v2_s": ("046b38227acb9973", 49_737_442),
+    "vit_h_14": ("df5a1790f3ffd72a", 632_045_800),
+    "vit_l_16": ("ee8d17aee15df85f", 304_326_632),
+    "vit_l_32": ("c8d2b1d7e97ea29c", 306_535_400),
+}
+
+
+def digest(model):
+    shapes = [(key, tuple(value.shape)) for key, value in model.state_dict().items()]
+    return hashlib.sha256(repr(shapes).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    "name", [*NEWER, *[pytest.param(name, marks=pytest.mark.long) for name in BIGGER]]
+)
+def test_newer_models_are_named_as_in_torchvision(name):
+    with mg.device("meta"):
+        model = getattr(models, name)()
+    count = sum(p.numel() for p in model.parameters())
+    assert (digest(model), count) == {**NEWER, **BIGGER}[name]
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_weights_are_named_as_in_torchvision(name):
     drawn = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    state = getattr(models, name)(**drawn).state_dict()
-    shapes = repr([(key, tuple(value.shape)) for key, value in state.items()])
-    assert hashlib.sha256(shapes.encode()).hexdigest()[:16] == NAMES[name]
+    assert digest(getattr(models, name)(**drawn)) == NAMES[name]
 
 
 @pytest.mark.parametrize(

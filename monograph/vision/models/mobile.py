@@ -100,15 +100,20 @@ class _V3Block(nn.Module):
 
     def __init__(self, row: tuple[Any, ...], norm_layer: Callable[..., Any]) -> None:
         super().__init__()
-        inner, kernel, expanded, outer, use_se, act, stride = row
+        inner, kernel, expanded, outer, use_se, act, stride, *dilation = row
+        self._is_cn = stride > 1  # what sees further instead of striding ends a stage too
+        spread = dilation[0] if dilation else 1
         self.use_res_connect = stride == 1 and inner == outer
+        stride = 1 if spread > 1 else stride
         activation = nn.Hardswish if act == "HS" else nn.ReLU
         options: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": activation}
         layers: list[nn.Module] = []
         if expanded != inner:
             layers.append(Conv2dNormActivation(inner, expanded, 1, **options))
         layers.append(
-            Conv2dNormActivation(expanded, expanded, kernel, stride, groups=expanded, **options)
+            Conv2dNormActivation(
+                expanded, expanded, kernel, stride, groups=expanded, dilation=spread, **options
+            )
         )
         if use_se:
             squeezed = _make_divisible(expanded // 4, 8)
@@ -248,10 +253,30 @@ _SHUFFLED = {
     "x0_5": [24, 48, 96, 192, 1024], "x1_0": [24, 116, 232, 464, 1024],
     "x1_5": [24, 176, 352, 704, 1024], "x2_0": [24, 244, 488, 976, 2048],
 }  # fmt: skip
+
+
+def _third(
+    rows: list[tuple[Any, ...]], last_channel: int, dilated: bool = False,
+    reduced_tail: bool = False, width_mult: float = 1.0, **options: Any,
+) -> MobileNetV3:  # fmt: skip
+    """MobileNet V3; its last stage may be half as wide, and see further instead of striding."""
+    less = 2 if reduced_tail else 1
+    scaled = []
+    for n, (inner, kernel, wide, outer, *rest) in enumerate(rows):
+        tail = n - (len(rows) - 3)  # the last stage has three blocks
+        inner, wide = (inner // less, wide // less) if tail > 0 else (inner, wide)
+        outer = outer // less if tail >= 0 else outer
+        widths = [_make_divisible(w * width_mult, 8) for w in (inner, wide, outer)]
+        spread = 2 if dilated and tail >= 0 else 1
+        scaled.append((widths[0], kernel, widths[1], widths[2], *rest, spread))
+    last = _make_divisible(last_channel // less * width_mult, 8)
+    return MobileNetV3(scaled, last, **options)
+
+
 MODELS = {
     "mobilenet_v2": made("mobilenet_v2", MobileNetV2),
-    "mobilenet_v3_large": made("mobilenet_v3_large", MobileNetV3, _LARGE, 1280),
-    "mobilenet_v3_small": made("mobilenet_v3_small", MobileNetV3, _SMALL, 1024),
+    "mobilenet_v3_large": made("mobilenet_v3_large", _third, _LARGE, 1280),
+    "mobilenet_v3_small": made("mobilenet_v3_small", _third, _SMALL, 1024),
     **{
         f"shufflenet_v2_{name}": made(f"shufflenet_v2_{name}", ShuffleNetV2, [4, 8, 4], channels)
         for name, channels in _SHUFFLED.items()

@@ -139,7 +139,7 @@ class ResNet(nn.Module):
         return self._forward_impl(x)
 
 
-_KINDS: dict[str, tuple[Any, list[int], dict[str, int]]] = {
+_KINDS: dict[str, tuple[Any, list[int], dict[str, Any]]] = {
     "resnet18": (BasicBlock, [2, 2, 2, 2], {}),
     "resnet34": (BasicBlock, [3, 4, 6, 3], {}),
     "resnet50": (Bottleneck, [3, 4, 6, 3], {}),

@@ -40,9 +40,13 @@ def folder() -> Path:
     return Path(home).expanduser() / "hub" / "checkpoints"
 
 
-def load_into(model: Any, name: str) -> None:
-    """Fill a model with trained weights from a file, or say what is missing."""
-    found = sorted(folder().glob(f"{name}-*.pth")) if folder().is_dir() else []
+def load_into(model: Any, name: str, file: str | None = None) -> None:
+    """Fill a model with trained weights from a file, or say what is missing.
+
+    `file` is the beginning of the file's name where that is not the name of the model.
+    """
+    starts = [start for start in (name, file) if start is not None]
+    found = [path for start in starts for path in sorted(folder().glob(f"{start}-*.pth"))]
     if not found:
         raise RuntimeError(
             f"{name} was asked for with trained weights, and nothing is downloaded here: put its "
@@ -53,7 +57,9 @@ def load_into(model: Any, name: str) -> None:
     model.load_state_dict(load(found[0]))
 
 
-def made(name: str, build: Callable[..., Any], *args: Any, **settings: Any) -> Callable[..., Any]:
+def made(
+    name: str, build: Callable[..., Any], *args: Any, file: str | None = None, **settings: Any
+) -> Callable[..., Any]:  # fmt: skip
     """The constructor of a model under its name."""
 
     def constructor(
@@ -61,7 +67,7 @@ def made(name: str, build: Callable[..., Any], *args: Any, **settings: Any) -> C
     ) -> Any:
         model = build(*args, **{**settings, **options})
         if pretrained or weights is not None:
-            load_into(model, name)
+            load_into(model, name, file)
         return model
 
     constructor.__name__ = constructor.__qualname__ = name
