@@ -5,7 +5,8 @@ be alive does not cost a compilation. Recordings that differ in sizes only share
 the first sizes were compiled as constants; sizes that stay get constants again. A small recording
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
 notebook answers in milliseconds. A recording that keeps coming with another number of the same
-operators, as that of an episode does, is interpreted too, until it has come often enough.
+operators, as that of an episode does, is interpreted too, until that has taken as long as compiling
+it would.
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 LENGTHS = 2  # numbers of the same operators that are compiled; after that, others are interpreted
-WORTH = (
-    64  # times that such a recording comes before it is compiled, which takes as long as so many
-)
+PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
 
@@ -46,7 +45,9 @@ class Programs:
         self._by_key: dict[Any, list[Executable]] = {}
         self._met: set[Any] = set()  # keys that were interpreted once
         self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
-        self._interpreted: dict[Any, tuple[int, Executable]] = {}  # how often, with what
+        # By key: what interprets it, and the seconds that were spent with others of its before.
+        self._interpreted: dict[Any, tuple[Any, float]] = {}
+        self.pace = PACE
         self._families: dict[Any, Family] = {}  # by structure: programs for many sizes
         self._shared: deque[Any] = deque()  # keys that such programs were set up for, oldest first
         self._steady: set[Any] = set()  # keys that are worth a program of their own
@@ -149,26 +150,31 @@ class Programs:
     def _interpreted_again(
         self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
     ) -> Executable | None:
-        """A program that was interpreted before, but not so often that compiling it pays."""
-        count, held = self._interpreted[key]
-        if count == WORTH or held.writes != writes or not set(held.outputs) >= set(wanted):
+        """A program that was interpreted before, but not so long that compiling it pays."""
+        held, before = self._interpreted[key]
+        if held.writes != writes or not set(held.outputs) >= set(wanted):
             return None
-        self._note_interpreted(key, count + 1, held)
-        return held
+        if before + held.seconds > self.pace * held.length:
+            return None
+        self._note_interpreted(key, held, before)
+        return held  # type: ignore[no-any-return]
 
     def _interpret(self, key: Any, recording: Recording) -> Executable | None:
-        """A program that is interpreted; None where it was so often that compiling it pays."""
-        count, _ = self._interpreted.get(key, (0, None))
-        if count == WORTH:
+        """A program that is interpreted; None where it was so long that compiling it pays."""
+        length = len(recording.entries)
+        held, before = self._interpreted.get(key, (None, 0.0))
+        spent = before if held is None else before + held.seconds
+        if spent > self.pace * length:
             del self._interpreted[key]
             return None
-        executable = _interpreted(recording)
-        self._note_interpreted(key, count + 1, executable)
-        return executable
+        executable: Any = _interpreted(recording)
+        executable.length = length
+        self._note_interpreted(key, executable, spent)
+        return executable  # type: ignore[no-any-return]
 
-    def _note_interpreted(self, key: Any, count: int, executable: Executable) -> None:
+    def _note_interpreted(self, key: Any, executable: Any, before: float) -> None:
         self._interpreted.pop(key, None)  # it goes to the end: the latest
-        self._interpreted[key] = (count, executable)
+        self._interpreted[key] = (executable, before)
         if len(self._interpreted) > SHARED:
             del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
         statistics.counters.interpreted += 1
@@ -235,7 +241,11 @@ class Programs:
         if self._seen is None:
             statistics.note_miss(lookup)
         statistics.note_compilation()
+        started = time.perf_counter()
         executable = compile_recording(recording, backends.load(backend), digest)
+        if backend == "cpu":
+            took = (time.perf_counter() - started) / len(recording.entries)
+            self.pace += (took - self.pace) / 4
         self._by_key.setdefault(key, []).append(executable)
         made: Compilation | None = getattr(executable, "compilation", None)
         if self._seen is not None and made is not None:

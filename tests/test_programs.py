@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import monograph as mg
-from monograph.programs import LENGTHS, WORTH
+from monograph import record
+from monograph.programs import LENGTHS
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +25,14 @@ def episode(weight, turns):
     return total
 
 
-def test_episodes_of_every_length_are_not_compiled_each():
+def test_episodes_of_every_length_are_not_compiled_each(monkeypatch):
     weight = mg.full((3,), 0.5, requires_grad=True)
     for turns in range(8, 8 + LENGTHS):
         for _ in range(2):  # met once, and compiled
             episode(weight, turns).backward()
             weight.grad.tolist()
     mg.stats.reset()
+    monkeypatch.setattr(record.programs, "pace", float("inf"))
     gradients = []
     for turns in range(30, 40):
         weight.grad = None
@@ -43,15 +45,17 @@ def test_episodes_of_every_length_are_not_compiled_each():
     np.testing.assert_allclose(gradients[-1][0], (above - below) / 2e-6, rtol=1e-4)
 
 
-def test_an_episode_that_comes_again_is_compiled():
+def test_an_episode_that_comes_again_is_compiled(monkeypatch):
     weight = mg.full((3,), 0.4)
     weight.tolist()
     for turns in range(8, 8 + LENGTHS):
         for _ in range(2):
             episode(weight, turns).item()
     mg.stats.reset()
-    losses = [episode(weight, 25).item() for _ in range(WORTH)]
+    monkeypatch.setattr(record.programs, "pace", float("inf"))  # compiling would take for ever
+    losses = [episode(weight, 25).item() for _ in range(20)]
     assert mg.stats().compilations == 0
+    monkeypatch.setattr(record.programs, "pace", 0.0)  # what was spent would have been enough
     losses += [episode(weight, 25).item() for _ in range(3)]
     assert mg.stats().compilations == 1
     np.testing.assert_allclose(losses, losses[0], rtol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,14 +28,17 @@ class ByNumPy:
         self.writes = writes
         self.checks = checks
         self.watched = bool(checks)
+        self.seconds = 0.0  # that it has run for
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
         synchronize()
+        started = time.perf_counter()
         owner = status.current()
         owner.serial += 1
         arrays = [value.array() for value in leaves]
         results = self._results(arrays, slots, owner)
+        self.seconds += time.perf_counter() - started
         owner.results = (owner.serial, results)  # from here on, an interrupted run is finished
         return self._written(leaves, arrays, results, owner)
 

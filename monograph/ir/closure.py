@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from . import build, index, reference, scalar
+from . import build, by_numpy, index, reference, scalar
 from .convert import convert, widened
 from .dtypes import accumulator
 from .node import (
     Buffer,
     Const,
+    Contract,
     Loop,
     LoopResult,
     Map,
     Node,
+    Random,
     Reduce,
     Reindex,
     Slot,
@@ -87,7 +89,7 @@ class Closure:
         elif isinstance(node, Reduce) and node.combine in reference.COMBINE:
             return self._reduce(node, operands[0])
         else:
-            made = self._by_reference(node, operands)
+            made = self._by_numpy(node, operands) or self._by_reference(node, operands)
         return self._let(made)
 
     def _let(self, expression: str) -> str:
@@ -170,6 +172,15 @@ class Closure:
         whole = operand if not source.shape else f"{contiguous}({operand})"
         kind = self._constant(node.dtype.numpy)
         return f"ndarray({tuple(node.shape)}, {kind}, {whole}, {begin}, {strides})"
+
+    def _by_numpy(self, node: Node, operands: list[str]) -> str | None:
+        """A product of matrices or a draw, where NumPy does it in a few calls."""
+        function: Callable[..., Any] | None = None
+        if isinstance(node, Contract):
+            function = by_numpy.product_of(node)
+        elif isinstance(node, Random):
+            function = by_numpy.bits_of(node)
+        return None if function is None else f"{self._constant(function)}({', '.join(operands)})"
 
     def _by_reference(self, node: Node, operands: list[str]) -> str:
         meaning, itself = self._constant(reference.MEANING[type(node)]), self._constant(node)

@@ -1,8 +1,9 @@
 """Graphs as Python functions compute what the reference says."""
 
 import numpy as np
+import pytest
 
-from monograph.ir import build, dtypes, index, reference
+from monograph.ir import build, by_numpy, dtypes, index, reference
 from monograph.ir.closure import Closure
 from monograph.ir.node import axis, interning
 
@@ -76,3 +77,45 @@ def test_an_array_that_is_given_turned():
     with interning():
         x = build.buffer(0, (4, 3), dtypes.float32)
         agree([build.permute(x, (1, 0)), build.reshape(x, (12,))], [X.T])
+
+
+@pytest.mark.parametrize(
+    "letters, fits",
+    [
+        ("mk,kn,mn", True), ("mk,nk,mn", True), ("km,kn,nm", True), ("bmk,bnk,bmn", True),
+        ("bhqd,bkhd,bhqk", True), ("abk,kcd,acbd", True), ("m,n,mn", True), ("k,k,", True),
+        ("bm,bm,bm", True), ("mk,k,m", True), ("u,un,un", True), ("mk,un,mn", False),
+    ],
+)  # fmt: skip
+def test_products_are_those_of_the_reference(letters, fits):
+    first, second, out = letters.split(",")
+    sizes = {letter: 2 + n for n, letter in enumerate("abdhkmnqc")} | {"u": 1}
+    rng = np.random.default_rng(0)
+    data = [
+        rng.integers(-3, 4, [sizes[c] for c in part]).astype(np.float32) for part in (first, second)
+    ]
+    with interning():
+        a, b = (build.buffer(n, x.shape, dtypes.float32) for n, x in enumerate(data))
+        node = build.einsum(first, second, out, a, b)
+        assert (by_numpy.product_of(node) is not None) is fits
+        agree([node], data)
+
+
+def test_windows_and_whole_numbers_are_left_to_the_reference():
+    with interning():
+        a = build.buffer(0, (6,), dtypes.float32)
+        b = build.buffer(1, (3,), dtypes.float32)
+        i, k = axis(0, 4), axis(1, 3)
+        window = build.contract(a, b, (4,), (4, 3), [i], [i + k], [k])
+        assert by_numpy.product_of(window) is None
+        agree([window], [np.arange(6, dtype=np.float32), np.ones(3, np.float32)])
+        x = build.buffer(0, (2, 2), dtypes.int64)
+        assert by_numpy.product_of(build.einsum("mk", "kn", "mn", x, x)) is None
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (64,), (3, 50)])
+@pytest.mark.parametrize("seed, offset", [(0, 0), (1 << 40, 7), (-3, 1 << 50)])
+def test_random_bits_are_those_of_the_reference(shape, seed, offset):
+    with interning():
+        numbers = [build.buffer(n, (), dtypes.int64) for n in range(2)]
+        agree([build.random_bits(shape, *numbers)], [np.array(seed), np.array(offset)])
