@@ -16,8 +16,9 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import backends, statistics
 from .compiler.digest import digest_of
@@ -29,6 +30,9 @@ from .compiler.sizes import structure_of
 from .config import config
 from .ir.operator import Operator
 
+if TYPE_CHECKING:
+    from .backends.reference import ByNumPy
+
 SHARED = 512  # sizes that programs for many sizes stay set up for
 KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
@@ -38,6 +42,19 @@ PACE = 0.005  # seconds that a compilation takes for each entry, until some were
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
 
+@dataclass(frozen=True)
+class _Interpreted:
+    """A program that NumPy runs, and how long its recording was interpreted in all."""
+
+    program: ByNumPy
+    length: int  # entries of the recording
+    before: float  # seconds that programs for the same recording took before it
+
+    @property
+    def seconds(self) -> float:
+        return self.before + self.program.seconds
+
+
 class Programs:
     """All programs of this process, by the key of their recording."""
 
@@ -45,9 +62,8 @@ class Programs:
         self._by_key: dict[Any, list[Executable]] = {}
         self._met: set[Any] = set()  # keys that were interpreted once
         self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
-        # By key: what interprets it, and the seconds that were spent with others of its before.
-        self._interpreted: dict[Any, tuple[Any, float]] = {}
-        self.pace = PACE
+        self._interpreted: dict[Any, _Interpreted] = {}
+        self.pace = PACE  # as `PACE`, of late
         self._families: dict[Any, Family] = {}  # by structure: programs for many sizes
         self._shared: deque[Any] = deque()  # keys that such programs were set up for, oldest first
         self._steady: set[Any] = set()  # keys that are worth a program of their own
@@ -151,30 +167,29 @@ class Programs:
         self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
     ) -> Executable | None:
         """A program that was interpreted before, but not so long that compiling it pays."""
-        held, before = self._interpreted[key]
-        if held.writes != writes or not set(held.outputs) >= set(wanted):
+        held = self._interpreted[key]
+        program = held.program
+        if program.writes != writes or not set(program.outputs) >= set(wanted):
             return None
-        if before + held.seconds > self.pace * held.length:
+        if held.seconds > self.pace * held.length:
             return None
-        self._note_interpreted(key, held, before)
-        return held  # type: ignore[no-any-return]
+        self._note_interpreted(key, held)
+        return program
 
     def _interpret(self, key: Any, recording: Recording) -> Executable | None:
         """A program that is interpreted; None where it was so long that compiling it pays."""
         length = len(recording.entries)
-        held, before = self._interpreted.get(key, (None, 0.0))
-        spent = before if held is None else before + held.seconds
+        spent = self._interpreted[key].seconds if key in self._interpreted else 0.0
         if spent > self.pace * length:
             del self._interpreted[key]
             return None
-        executable: Any = _interpreted(recording)
-        executable.length = length
-        self._note_interpreted(key, executable, spent)
-        return executable  # type: ignore[no-any-return]
+        held = _Interpreted(_interpreted(recording), length, spent)
+        self._note_interpreted(key, held)
+        return held.program
 
-    def _note_interpreted(self, key: Any, executable: Any, before: float) -> None:
+    def _note_interpreted(self, key: Any, held: _Interpreted) -> None:
         self._interpreted.pop(key, None)  # it goes to the end: the latest
-        self._interpreted[key] = (executable, before)
+        self._interpreted[key] = held
         if len(self._interpreted) > SHARED:
             del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
         statistics.counters.interpreted += 1
@@ -254,13 +269,14 @@ class Programs:
         return executable
 
 
-def _interpreted(recording: Recording) -> Executable:
+def _interpreted(recording: Recording) -> ByNumPy:
     """A program that NumPy runs, call by call where that is possible."""
     from .backends import piecewise  # not before it is needed: it takes a while
 
-    return piecewise.interpreted(recording) or compile_recording(
-        recording, backends.load("reference")
-    )
+    found = piecewise.interpreted(recording)
+    if found is not None:
+        return found
+    return cast("ByNumPy", compile_recording(recording, backends.load("reference")))
 
 
 @contextmanager
