@@ -155,6 +155,11 @@ class Config:
     onednn: bool = setting(
         True, SWITCH, "Use oneDNN for contractions; off: generated loops do them."
     )
+    pack_weights: bool = setting(
+        True,
+        SWITCH,
+        "Keep weights that do not change in oneDNN's own order too, where few rows are multiplied.",
+    )
     onednn_library: str = setting(
         "", TEXT, "The oneDNN library file to load; empty: the one that pip installed."
     )

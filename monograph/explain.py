@@ -50,6 +50,7 @@ class Report:
     parallel_regions: int = 0
     arena_bytes: int = 0
     arena_lower_bound: int = 0
+    packed_bytes: int = 0  # of weights, in a library's order, if they stay as they are
     nodes_recorded: int = 0
     meta_nodes: int = 0
     regions: int = 0
@@ -81,7 +82,8 @@ class Report:
             f"{self.parallel_regions} parallel regions; {self.regions} regions between library "
             f"calls, {self.distinct_regions} of them distinct",
             f"arena {size_text(self.arena_bytes)} (no plan needs less than "
-            f"{size_text(self.arena_lower_bound)})",
+            f"{size_text(self.arena_lower_bound)})"
+            + (f"; packed weights {size_text(self.packed_bytes)}" if self.packed_bytes else ""),
             f"compiled in {self.compile_seconds * 1e3:.0f} ms: "
             + ", ".join(f"{n} {s * 1e3:.0f}" for n, s in self.pass_seconds.items()),
             f"flushed because: {', '.join(self.flushes) or 'nothing was pending'}",
@@ -117,6 +119,7 @@ def report_of(*compilations: Compilation) -> Report:
         if made.plan is not None:
             report.arena_bytes = max(report.arena_bytes, made.plan.arena_bytes)
             report.arena_lower_bound = max(report.arena_lower_bound, made.plan.lower_bound)
+            report.packed_bytes += made.packed_bytes()
             report.kernels += _kernels(made)
             report.parallel_regions += _parallel_regions(made)
             regions += regions_of(made.plan)

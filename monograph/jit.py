@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
-from . import launches, record, statistics
+from . import launches, packs, record, statistics
 from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
@@ -525,6 +525,8 @@ class Replay:
 
         Done `again` after it was interrupted, it is as if it had been done once.
         """
+        if self.stays:
+            packs.forget_contents(self.stays)
         for storage in self.stays:
             storage.version += 1
         for n, where in self.states:

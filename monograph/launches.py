@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from . import errors
+from . import errors, packs
 from .compiler.checks import Note, failed
 from .lines import line_of
 from .runtime import host, status
@@ -134,6 +134,7 @@ class Replayed(Launch):
 def forget(value: Value, failure: Failure, record: Any) -> None:
     """A result that was not computed: a promise again, or just a failure."""
     value.memory, value.failed, value.record = None, failure, record
+    packs.forget(value)
     storage = value.owner() if value.owner is not None else None
     if storage is not None and storage.value is value:
         storage.version += 1  # views of it are views of nothing

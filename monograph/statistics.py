@@ -21,7 +21,9 @@ class Counters:
     launches: int = 0
     pending: int = 0
     peak_pending_nodes: int = 0
+    packings: int = 0  # weights that were brought into a library's order, to be kept
     arena_bytes: int = 0
+    packed_bytes: int = 0  # of weights that are kept in a library's order too, now
     program_seconds: float = 0.0  # spent on finding programs on disk and on compiling them
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from . import packs
 from .recorder import current
 from .statistics import Counters, counters, misses, recent
 
@@ -21,7 +22,9 @@ class Stats:
 
     def __call__(self) -> Counters:
         pending = len(current.recorder.records)
-        return replace(counters, pending=pending, recorded=counters.recorded + pending - self._skip)
+        recorded = counters.recorded + pending - self._skip
+        held = packs.held_bytes()
+        return replace(counters, pending=pending, recorded=recorded, packed_bytes=held)
 
     def reset(self) -> None:
         """Set every counter to zero."""

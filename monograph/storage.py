@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from . import errors
+from . import errors, packs
 from .ir.dtypes import DType
 from .ir.node import Shape
 from .strides import are_contiguous, contiguous, dense_like
@@ -121,8 +121,9 @@ class Memory:
     a NumPy array of the user's shares it, and whoever reads it must look closer.
     """
 
-    __slots__ = ("data", "block", "address", "exposed", "part_of")
+    __slots__ = ("data", "block", "address", "exposed", "part_of", "lent")
     part_of: Value | None  # the value whose memory this is a piece of
+    lent: bool  # set, to True, once the user has asked for the address
 
     def __init__(self, data: np.ndarray | None = None, block: Any = None, address: int = 0) -> None:
         self.data = data
@@ -195,6 +196,7 @@ class Value:
         """Say that a NumPy array of the user's shares the memory, or that none does any more."""
         assert self.memory is not None
         self.memory.exposed, self.memory.address = exposed, 0
+        packs.forget(self)
 
     def missing(self) -> Exception:
         """Why there are no contents, nor a history to compute them from."""

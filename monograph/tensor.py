@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from . import display, errors, record, sharing
+from . import display, errors, packs, record, sharing
 from .geometry import Geometry, geometry_of
 from .guards import changes
 from .ir import dtypes
@@ -235,7 +235,7 @@ class Tensor(Readable):
         if self.is_meta:
             return 0
         record.read(self._storage)
-        return self._storage.value.locate() + self.storage_offset() * self.itemsize
+        return packs.lend(self._storage.value) + self.storage_offset() * self.itemsize
 
     def _is_view(self) -> bool:
         return self._view is not None

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "monograph"
 LAYERS = [
     {"config", "errors", "lines", "statistics", "strides"},
     {"ir"},
-    {"storage", "geometry"},
+    {"storage", "geometry", "packs"},
     {"runtime"},
     {"codegen", "transform"},
     {"compiler"},

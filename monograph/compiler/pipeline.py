@@ -94,6 +94,7 @@ class Compilation:
     compiled: bool = True  # whether any of its code was not on disk
     lookup: str = ""  # where a program was looked for before this one was made
     instructions: list[Facts] = field(default_factory=list)  # where a step may be several
+    packed_bytes: Callable[[], int] = lambda: 0  # of weights that its executable keeps packed
     meta_nodes: int = 0
     checks: tuple[Note, ...] = ()  # what each check of the data tells the user
 

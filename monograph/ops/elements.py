@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import record
+from .. import packs, record
 from ..config import HOST, config
 from ..ir.dtypes import DType, Kind
 from ..recorder import Record, current
@@ -166,5 +166,6 @@ def _noted(x: Tensor) -> None:
     """Count the write, as every other is."""
     storage = x._storage
     storage.version = storage.value.version = storage.version + 1
+    packs.forget(storage.value)
     if x._view is not None and _piece(x) is not None:
         x._view.version = storage.version  # it lies in the memory that was written

@@ -35,6 +35,7 @@ from ...runtime.memory import Block
 from ...runtime.waiting import on_synchronize
 from ...storage import Memory, Value
 from . import library
+from .packed import PackedProgram, second_program
 from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
@@ -141,7 +142,9 @@ class CpuExecutable:
         native_program.program.light = is_light(known if facts is None else facts())
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
-        self.native = native_program
+        self.native = self.latest = native_program
+        written = [leaf for _, leaf in image.writes]
+        self._packed = second_program(native_program, written, facts or (lambda: known))
         # The latest launch that was waited for, and its results: the executor has forgotten it.
         self._waited: tuple[Any, int, list[Any]] = (None, 0, [])
         self.family: Any = None
@@ -177,12 +180,12 @@ class CpuExecutable:
         self._chosen = itemgetter(*found, count, count)
 
     def instructions(self) -> list[Facts]:
-        """What is known of each native instruction, in order."""
-        return list(self.native.program.facts())
+        """What is known of each native instruction, in order, of the latest launch."""
+        return list(self.latest.program.facts())
 
     def describe(self, word: int, instruction: int) -> str:
         """What a status word says that no check has set."""
-        label = self.native.program.labels[instruction]
+        label = self.latest.program.labels[instruction]
         if word >= OUTSIDE:
             return f"kernel {label} went outside its buffer {word - OUTSIDE}"
         return f"the library call {label} failed"
@@ -213,7 +216,11 @@ class CpuExecutable:
             memory.exposed = False
             memory.part_of = None
         # The memory itself is held until the launch is over, not the values: they may move on.
-        self.native.launch(addresses, slots, results, (memories, made))
+        packed = self._packed
+        if packed is None:
+            self.native.launch(addresses, slots, results, (memories, made))
+        else:
+            self._launch(packed, leaves, addresses, slots, results, (memories, made))
         statistics.counters.launches += 1
         if exposed:
             owner = status.current()
@@ -221,13 +228,36 @@ class CpuExecutable:
             EXECUTOR.synchronize()
         return self._outcomes(leaves, made)
 
+    def _launch(
+        self, packed: PackedProgram, leaves: Sequence[Value], addresses: Sequence[int],
+        slots: Sequence[Any], results: Sequence[int], keep: tuple[Any, ...],
+    ) -> None:  # fmt: skip
+        """Launch the program with packed weights, or while there are no packs the first."""
+        ready = packed.at(leaves, addresses) if config.pack_weights else None
+        if ready is not None:
+            self.latest = packed.native or self.native
+            packed.launch(ready, addresses, slots, results, keep)
+            return
+        if packed.is_void:
+            self._packed = None
+        self.latest = self.native
+        self.native.launch(addresses, slots, results, keep)
+
+    def packed_bytes(self) -> int:
+        """The memory of its packed weights, once it has them."""
+        return 0 if self._packed is None else self._packed.nbytes
+
     def interrupted(self, leaves: Sequence[Value]) -> list[Outcome] | None:
         """The outcomes of a run that was interrupted behind its launch; None before it."""
         owner = status.current()
         if self._waited[:2] == (owner, owner.serial):
             return self._outcomes(leaves, self._waited[2])
-        kept: Any = EXECUTOR.latest(self.native.program, owner.serial)
-        return None if kept is None else self._outcomes(leaves, kept[1])
+        second = None if self._packed is None else self._packed.native
+        for each in (self.native, second):
+            kept: Any = None if each is None else EXECUTOR.latest(each.program, owner.serial)
+            if kept is not None:
+                return self._outcomes(leaves, kept[1])
+        return None
 
     def _outcomes(self, leaves: Sequence[Value], made: Sequence[Any]) -> list[Outcome]:
         outcomes: list[Any] = [*self._chosen((*made, None, *leaves))]
@@ -270,6 +300,7 @@ def build(made: Compilation) -> Any:
     )  # fmt: skip
     executable = restore(made.image)
     executable.compilation = made
+    made.packed_bytes = executable.packed_bytes
     made.instructions = executable.instructions()
     return executable
 
@@ -340,6 +371,7 @@ class Instances:
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
         planner = made.planner
         executable = CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
+        made.packed_bytes = executable.packed_bytes
         if self._names:
             facts = tuple(facts_of(plan, planner, values))
             executable.image = replace(image, facts=facts, objects=self._names)

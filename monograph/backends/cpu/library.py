@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...compiler.plan import EPILOGUE, EPILOGUES
+from ...compiler.plan import EPILOGUE, EPILOGUES, PACKED
 from . import onednn
 from .onednn import Primitive, TensorSpec
+
+PACK = "pack"  # begins the kinds of steps that pack weights
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,19 @@ def available() -> bool:
 def prepare(
     kind: str, operands: Mapping[str, Any], options: Mapping[str, tuple[int, ...]]
 ) -> list[BoundStep] | None:
-    """The primitives that carry out a library step, or None when the library declines."""
+    """The primitives that carry out a library step, or None when the library declines.
+
+    With the option "packed" the weights lie as the library likes them best already; the kind "pack"
+    (of a product), "pack forward" and so on bring them there, and do nothing else.
+    """
     if not available() or any(o.dtype != "float32" for o in operands.values()):
         return None
     specs = {n: TensorSpec(o.shape, o.strides, o.dtype) for n, o in operands.items()}
-    if kind == "pack" or "packed" in options:
-        return _packed(kind, specs)
+    packs, packed = kind.startswith(PACK), "packed" in options
+    kind = kind.removeprefix(PACK).strip() or "matmul"
     epilogue = tuple([EPILOGUES[n] for n in options.get("epilogue", ())])
+    if kind == "matmul" and (packs or packed):
+        return _packed(packs, specs, epilogue)
     if kind == "matmul":
         product = specs["src"], specs["weights"], specs["dst"]
         primitive = onednn.matmul(*product, epilogue=epilogue)
@@ -48,10 +56,15 @@ def prepare(
     )  # fmt: skip
     if steps is None:
         return None
-    return [
+    bound = [
         BoundStep(s.primitive, tuple(s.operands[name] for name in s.primitive.operands))
         for s in steps
     ]
+    if not packs and not packed:
+        return bound
+    if bound[0].buffers != ("weights", PACKED):
+        return None
+    return bound[:1] if packs else bound[1:]
 
 
 def fuses(kind: str, operands: Mapping[str, Any], options: Mapping[str, tuple[int, ...]]) -> bool:
@@ -65,18 +78,21 @@ def fuses(kind: str, operands: Mapping[str, Any], options: Mapping[str, tuple[in
     ]
 
 
-def _packed(kind: str, specs: Mapping[str, TensorSpec]) -> list[BoundStep] | None:
-    """A product whose weights were packed, or ("pack") what packs them."""
-    product = onednn.packed_matmul(specs["src"], specs["weights"], specs["dst"])
+def _packed(
+    packs: bool, specs: Mapping[str, TensorSpec], epilogue: tuple[str, ...]
+) -> list[BoundStep] | None:
+    """A product whose weights were packed, or what packs them."""
+    operands = specs["src"], specs["weights"], specs["dst"]
+    product = onednn.packed_matmul(*operands, epilogue=epilogue)
     if product is None or product.weights_descriptor is None:
         return None
-    if kind != "pack":
-        names = {"weights": "packed_weights"}
+    if not packs:
+        names = {"weights": PACKED}
         return [BoundStep(product, tuple([names.get(n, n) for n in product.operands]))]
     copy = onednn.reorder(specs["weights"], product.weights_descriptor)
     if copy is None or copy.operands != ("src", "dst"):
         return None
-    return [BoundStep(copy, ("weights", "packed_weights"))]
+    return [BoundStep(copy, ("weights", PACKED))]
 
 
 def workspace(steps: list[BoundStep]) -> dict[str, int]:

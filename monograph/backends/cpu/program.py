@@ -73,8 +73,9 @@ class NativeProgram:
 
     def __init__(self, plan: Plan, addresses: Mapping[str, int], keep: object = None) -> None:
         self.plan = plan
+        self.keep = keep
+        self.addresses = addresses
         self._kept: list[Any] = [keep]
-        self._addresses = addresses
         instructions, self.parts = self._instructions(plan.steps, plan.leaves)
         count = plan.leaves + len(plan.results)
         self.program = Program(
@@ -104,7 +105,7 @@ class NativeProgram:
                     table = array("q", step.sizes)
                     self._kept.append(table)
                     operands += (Address(table.buffer_info()[0]),)
-                made.append(Instruction(self._addresses[step.name], operands, step.name))
+                made.append(Instruction(self.addresses[step.name], operands, step.name))
             elif isinstance(step, CheckStep):
                 made.append(check(operand(step.value), step.check))
             elif isinstance(step, HostStep):
@@ -140,16 +141,11 @@ class NativeProgram:
         bound = library.prepare(step.kind, step.operands, step.options)
         if bound is None or library.workspace(bound) != step.workspace:
             raise RuntimeError(f"oneDNN no longer offers {step.kind} {step.operands}")
-        functions = LibraryFunctions(*onednn.function_addresses())
         made = []
         for part in bound:
             self._kept.append(part.primitive)
             operands = tuple(operand(step.arguments[name]) for name in part.buffers)
-            p = part.primitive
-            made.append(
-                Library(functions, p.handle, p.stream, p.memories, p.exec_args_address,
-                        len(p.argument_ids), operands, f"{step.kind} {p.implementation}")
-            )  # fmt: skip
+            made.append(library_call(part.primitive, operands, step.kind))
         return made, [part.primitive for part in bound]
 
     def launch(
@@ -166,6 +162,15 @@ class NativeProgram:
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
         return EXECUTOR.submit(frame, keep)
+
+
+def library_call(p: Primitive, operands: tuple[Operand, ...], kind: str) -> Library:
+    """The instruction that runs a primitive."""
+    functions = LibraryFunctions(*onednn.function_addresses())
+    return Library(
+        functions, p.handle, p.stream, p.memories, p.exec_args_address, len(p.argument_ids),
+        operands, f"{kind} {p.implementation}",
+    )  # fmt: skip
 
 
 def _operand(ref: Ref, leaves: int) -> Operand:

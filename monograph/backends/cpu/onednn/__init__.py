@@ -6,7 +6,7 @@ is loaded before the first call. `find_library` explains what is missing.
 """
 
 from .conv import convolution
-from .descriptor import MemoryDescriptor, TensorSpec
+from .descriptor import MemoryDescriptor, TensorSpec, layout_number
 from .gemm import matmul, packed_matmul
 from .library import LibraryReport, OneDNNError, find_library, function_addresses
 from .pack import reorder
@@ -25,6 +25,7 @@ __all__ = [
     "convolution_plan",
     "find_library",
     "function_addresses",
+    "layout_number",
     "matmul",
     "packed_matmul",
     "probe",

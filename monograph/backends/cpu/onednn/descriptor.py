@@ -68,6 +68,20 @@ class MemoryDescriptor:
         weakref.finalize(self, destroy, handle).atexit = False
 
 
+_layouts: dict[tuple[int, ...], list[MemoryDescriptor]] = {}  # that were met, by shape
+
+
+def layout_number(descriptor: MemoryDescriptor) -> int:
+    """A number that descriptors of a shape have in common if they describe the same layout."""
+    known = _layouts.setdefault(descriptor.shape, [])
+    equal = descriptor.library.functions.dnnl_memory_desc_equal
+    for number, other in enumerate(known):
+        if equal(descriptor.handle, other.handle):
+            return number
+    known.append(descriptor)
+    return len(known) - 1
+
+
 def describe(library: Library, spec: TensorSpec) -> MemoryDescriptor | None:
     """The descriptor of a strided tensor; None where oneDNN does not take these strides."""
     rank = len(spec.shape)

@@ -91,7 +91,9 @@ def _matmul_kernel(
     return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1], ending)
 
 
-def packed_matmul(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Primitive | None:
+def packed_matmul(
+    a: TensorSpec, b: TensorSpec, c: TensorSpec, *, epilogue: Names = ()
+) -> Primitive | None:
     """c = a @ b for a b that is used many times: its `weights` lie as oneDNN likes them best.
 
     `weights_descriptor` of the primitive says how; `reorder` brings b there. None where b cannot be
@@ -99,12 +101,14 @@ def packed_matmul(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Primitive | No
     """
     if open_library() is None:
         return None
-    kernel = _packed_kernel(a, b, c)
+    kernel = _packed_kernel(a, b, c, epilogue)
     return None if kernel is None else Primitive(kernel, kernel.descriptor("weights"))
 
 
 @functools.lru_cache(maxsize=1024)
-def _packed_kernel(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Kernel | None:
+def _packed_kernel(
+    a: TensorSpec, b: TensorSpec, c: TensorSpec, epilogue: Names
+) -> Kernel | None:  # fmt: skip
     product = _as_product(a, b, c)
     if product is None or product.exchanged or len(product.right.shape) != 2:
         return None
@@ -112,8 +116,9 @@ def _packed_kernel(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Kernel | None
     left, result = describe(library, product.left), describe(library, product.result)
     if left is None or result is None:
         return None
+    ending = Epilogue(library, epilogue, 2, 1, product.result.shape[1]) if epilogue else None
     free = describe_any(library, product.right.shape, product.right.dtype)
-    with attributes(library) as attribute:
+    with attributes(library, ending=ending) as attribute:
         descriptor = library.try_create(
             "dnnl_matmul_primitive_desc_create",
             library.engine,
@@ -132,7 +137,7 @@ def _packed_kernel(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Kernel | None
         Operand("weights", ARGUMENT_WEIGHTS, chosen),
         Operand("dst", ARGUMENT_DST, result),
     ]
-    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1])
+    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1], ending)
 
 
 def _operands(library: Library, product: Product, bias: bool) -> list[Operand] | None:

@@ -55,6 +55,7 @@ SIGNATURES: dict[str, tuple[type[object], ...]] = {
     "dnnl_memory_desc_create_with_tag": (HANDLE, c_int, DIMENSIONS, c_int, c_int),
     "dnnl_memory_desc_clone": (HANDLE, c_void_p),
     "dnnl_memory_desc_destroy": (c_void_p,),
+    "dnnl_memory_desc_equal": (c_void_p, c_void_p),
     "dnnl_memory_desc_get_size": (c_void_p,),
     "dnnl_memory_create": (HANDLE, c_void_p, c_void_p, c_void_p),
     "dnnl_memory_destroy": (c_void_p,),
