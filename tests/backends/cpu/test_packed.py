@@ -19,13 +19,18 @@ pytestmark = pytest.mark.skipif(not library.available(), reason="needs oneDNN")
 WARM = packed.LAUNCHES + 1  # launches after which weights are packed for the first time
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Programs of these sizes alone: elsewhere one for many sizes may serve them."""
+    return tmp_path_factory.mktemp("programs")
+
+
 @pytest.fixture(autouse=True)
-def evaluation(monkeypatch):
+def evaluation(monkeypatch, folder):
     """Programs that have seen no weights yet, and no gradients."""
     mg.synchronize()
     monkeypatch.setattr(record, "programs", Programs())
-    gc.collect()
-    with mg.config.override(disk_cache=False), mg.no_grad():
+    with mg.config.override(cache_dir=folder), mg.no_grad():
         yield
 
 
@@ -79,52 +84,44 @@ AFTER = {
 
 
 @pytest.mark.parametrize("name", AFTER)
-@pytest.mark.parametrize("bias", [False, True])
-def test_the_same_bits_as_without_packs(name, bias):
+def test_the_same_bits_as_without_packs(name):
+    bias = name != "nothing"
     layer, x = Linear(AFTER[name], bias, width=64), mg.tensor(array(8, 64, seed=2))
     expected = unpacked(layer, x)
     assert warmed(layer, x) == 1
     np.testing.assert_array_equal(evaluated(layer, x), expected)
 
 
-@pytest.mark.parametrize("rows", [8, 31, 64])
-@pytest.mark.parametrize("inside, outside", [(64, 100), (333, 70), (512, 512)])
+@pytest.mark.parametrize("rows, inside, outside", [(8, 64, 100), (31, 333, 70), (64, 128, 256)])
 def test_sizes(rows, inside, outside):
-    layer, x = nn.Linear(inside, outside).eval(), mg.tensor(array(rows, inside))
-    expected = unpacked(layer, x)
-    assert warmed(layer, x) > 0
-    np.testing.assert_array_equal(evaluated(layer, x), expected)
-    wanted = x.numpy() @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
-    np.testing.assert_allclose(expected, wanted, rtol=1e-4, atol=1e-4)
+    weight, given = array(outside, inside), array(rows, inside, seed=1)
+    w, x = mg.tensor(weight), mg.tensor(given)
+    with mg.config.override(disk_cache=False):
+        assert warmed(F.linear, x, w) > 0
+        found = evaluated(F.linear, x, w)
+        np.testing.assert_array_equal(found, unpacked(F.linear, x, w))
+    np.testing.assert_allclose(found, given @ weight.T, rtol=1e-4, atol=1e-4)
 
 
 def test_many_rows_and_small_weights_are_not_packed():
-    for layer, rows in ((nn.Linear(64, 96), packed.ROWS + 1), (nn.Linear(32, 32), 8)):
-        assert warmed(layer, mg.tensor(array(rows, layer.in_features))) == 0
+    for rows, width in ((packed.ROWS + 1, 64), (8, 32)):
+        x, w = mg.tensor(array(rows, width)), mg.tensor(array(width, width))
+        with mg.config.override(disk_cache=False):
+            assert warmed(F.linear, x, w, launches=WARM) == 0
 
 
 def test_convolutions_of_few_places():
     """A small image: the weights are moved as often as they are multiplied by."""
     layers = nn.Sequential(
-        nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, 32, 1)
-    ).eval()
+        nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(),
+        nn.ConvTranspose2d(64, 64, 1),
+    ).eval()  # fmt: skip
     x = mg.tensor(array(1, 64, 7, 7)).to(memory_format=mg.channels_last)
     expected = unpacked(layers, x)
-    if warmed(layers, x) == 0:
-        pytest.skip("oneDNN takes these weights as they lie")
+    assert warmed(layers, x) > 0
     np.testing.assert_array_equal(evaluated(layers, x), expected)
     layers[0].weight.mul_(2.0)
     np.testing.assert_array_equal(evaluated(layers, x), unpacked(layers, x))
-
-
-def test_a_transposed_convolution_is_renewed():
-    layer = nn.ConvTranspose2d(64, 32, 2, stride=2).eval()
-    x = mg.tensor(array(1, 64, 3, 3)).to(memory_format=mg.channels_last)
-    expected = unpacked(layer, x)
-    warmed(layer, x)
-    np.testing.assert_array_equal(evaluated(layer, x), expected)
-    layer.weight.neg_()
-    np.testing.assert_array_equal(evaluated(layer, x), unpacked(layer, x))
 
 
 # --- every way to change a weight ---
@@ -209,7 +206,7 @@ def test_packs_are_renewed_when_the_weight_changes(kind):
     _renewed(kind, lambda layer: layer)
 
 
-@pytest.mark.parametrize("kind", ["in place", "replayed optimizer", "load_state_dict", "numpy"])
+@pytest.mark.parametrize("kind", ["in place", "replayed optimizer", "numpy"])
 def test_packs_of_replays_are_renewed(kind):
     _renewed(kind, mg.jit)
 
@@ -228,7 +225,7 @@ def _renewed(kind, wrapped):
     assert not np.array_equal(before, after)
 
 
-@pytest.mark.parametrize("kind", ["in place", "replayed optimizer", "an element", "numpy", "copy"])
+@pytest.mark.parametrize("kind", ["in place", "an element", "numpy"])
 def test_what_was_changed_is_packed_again(kind):
     layer, x = Linear(), mg.tensor(array(8, 64, seed=2))
     CHANGES[kind](layer, x)
@@ -258,7 +255,7 @@ def test_memory_of_others_is_not_packed():
     layer, x = Linear(), mg.tensor(array(8, 64))
     for weight in (mg.from_numpy(own), mg.from_dlpack(own), mg.tensor(own).share_memory_()):
         layer.weight.data = weight
-        assert warmed(layer, x) == 0
+        assert warmed(layer, x, launches=WARM) == 0
 
 
 def test_a_write_that_is_taken_back():
@@ -416,7 +413,7 @@ def test_launches_in_flight_read_the_weights_of_their_time():
 def test_sizes_that_vary():
     layer = Linear(lambda y, x: F.relu(y))
     for _ in range(2):
-        for rows in (9, 12, 15, 21, 12, 9, 12, 12, 12, 12, 9, 9, 9):
+        for rows in (9, 12, 15, 12, 12, 12, 9, 9):
             x = mg.tensor(array(rows, 64, seed=rows))
             np.testing.assert_array_equal(evaluated(layer, x), unpacked(layer, x))
         layer.weight.neg_()
