@@ -9,7 +9,7 @@ from .compiler.recording import Entry, Recording
 from .recorder import Record, Recorder
 from .storage import Value
 
-ROWS = 8  # pieces that lie one behind the other, from which on a program is told
+ROWS = 4  # pieces that lie one behind the other, from which on a program is told
 
 Rows = tuple[tuple[int, ...], ...]
 

@@ -24,6 +24,7 @@ from . import backends, statistics
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
+from .compiler.periods import find_runs
 from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
 from .compiler.sizes import structure_of
@@ -273,10 +274,12 @@ def _interpreted(recording: Recording) -> ByNumPy:
     """A program that NumPy runs, call by call where that is possible."""
     from .backends import piecewise  # not before it is needed: it takes a while
 
-    found = piecewise.interpreted(recording)
-    if found is not None:
-        return found
-    return cast("ByNumPy", compile_recording(recording, backends.load("reference")))
+    found: ByNumPy | None = piecewise.interpreted(recording)
+    if found is None:
+        found = cast("ByNumPy", compile_recording(recording, backends.load("reference")))
+    runs = find_runs(recording).values()  # compiled, these may be loops
+    found.turns = tuple([(run.first, run.turns, run.width) for run in runs])
+    return found
 
 
 @contextmanager

@@ -10,15 +10,16 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from . import errors, launches, near, pending, signatures, statistics, tapes
+from . import errors, history, launches, near, pending, signatures, statistics, tapes
 from .compiler import recording as rec_form
 from .config import config
+from .foresight import Foresight
 from .ir import dtypes
 from .ir.dtypes import DType
 from .ir.node import Node
@@ -432,8 +433,11 @@ def _record_again(recorder: Recorder, value: Value) -> None:
         _adopt(recorder, here)
 
 
-def _adopt(recorder: Recorder, value: Value) -> None:
-    """Append the record of `value` once more, with `value` itself as the result."""
+def _adopt(recorder: Recorder, value: Value, again: dict[int, list[Value]] | None = None) -> None:
+    """Append the record of `value` once more, with `value` itself as the result.
+
+    `again` are results, by the id of their record, of records that stand there once more already.
+    """
     record = value.record
     if record is ARGUMENT:
         raise errors.TransformError(
@@ -444,7 +448,11 @@ def _adopt(recorder: Recorder, value: Value) -> None:
     if record.signature.operator is BACKWARD:  # it differentiates what stands in the recording
         count = record.signature.attributes[0]
         record_tape(record.inputs[:count], record.inputs[2 * count :])
-    fresh = append(recorder, record)
+    fresh = None if again is None else again.get(id(record))
+    if fresh is None:
+        fresh = append(recorder, record)
+        if again is not None:
+            again[id(record)] = fresh
     at = fresh[value.index].position
     if value.epoch == recorder.epoch and value.position >= 0:
         recorder.results[value.position] = fresh[value.index]  # nobody holds the old place now
@@ -455,63 +463,30 @@ def _adopt(recorder: Recorder, value: Value) -> None:
 
 def record_tape(roots: Sequence[Value], wanted: Sequence[Value]) -> None:
     """Make sure that all that lies between roots and `wanted` stands in the pending recording."""
-    order: list[Value] = []
-    seen: set[int] = set()
-    leads = {id(value) for value in wanted}  # values that a wanted one is reached from
-    stack: list[tuple[Value, bool]] = [(root, False) for root in roots]
-    while stack:
-        value, done = stack.pop()
-        if done:
-            if any(id(v) in leads for v in value.tape.inputs):
-                leads.add(id(value))
-                order.append(value)
-            continue
-        if id(value) in seen or value.tape.__class__ is not Record:
-            continue
-        seen.add(id(value))
-        stack.append((value, True))
-        stack.extend((v, False) for v in value.tape.inputs if isinstance(v, Value))
-    record_values(order)
+    record_values(*history.as_called(history.between(roots, wanted)))
 
 
-def release_known(recorder: Recorder) -> None:
-    """Forget the contents of results that were kept for a backward pass that has freed them."""
-    read = {id(leaf) for leaf in recorder.leaves}  # by what is pending
-    for value in recorder.known:
-        owner = value.owner() if value.owner is not None else None
-        if (
-            value.tape.walk
-            and id(value) not in read
-            and (owner is None or owner.value is not value)
-        ):
-            value.memory = None
+def record_values(order: Sequence[Value], beside: Container[int] = ()) -> None:
+    """Record those of the values, inputs before results, that do not stand in what is pending.
 
-
-def record_values(order: Sequence[Value]) -> None:
-    """Record those of the values, inputs before results, that do not stand in what is pending."""
+    `beside` are ids of those that no derivative passes through.
+    """
     recorder = current.recorder
+    again: dict[int, list[Value]] = {}
     for value in order:
         if value.meta.absent:
             continue
+        if id(value) in beside:
+            if value.epoch != recorder.epoch:
+                _enter(recorder, value)
+            continue
         pending = value.epoch == recorder.epoch and value.position >= 0
-        if not pending or is_behind(value):
+        if not pending or history.is_behind(value):
             residuals.note(value)
             value.record = value.tape
-            _adopt(recorder, value)
+            _adopt(recorder, value, again)
             if value.ready and not recorder.hold:  # a replay would take the contents for constant
                 _adopt_known(recorder, value)
-
-
-def is_behind(value: Value) -> bool:
-    """Whether a value was recorded on an input that was data then, and has its history now.
-
-    Such an input stands later in the recording, and the value must be recorded again behind it.
-    """
-    place = value.position
-    for source in value.tape.inputs:
-        if source.__class__ is Value and source.position > place:
-            return True
-    return False
 
 
 def _adopt_known(recorder: Recorder, value: Value) -> None:
@@ -540,6 +515,7 @@ def _foreign(operator: Operator, given: Any) -> Any:
 
 programs = Programs()
 residuals = Residuals()
+foresight = Foresight()
 observer: Any = None  # the profiler, while it is on
 
 
@@ -563,9 +539,12 @@ def flush(reason: str) -> None:
         recorder.reset()
         return
     rows = pending.rows(recorder)
-    recorded = (*recorder.key, rows) if rows else tuple(recorder.key)
-    key = (recorded, config.backend, config.onednn, config.bounds_checks)
-    wanted = residuals.extend(key, wanted)
+    base = key = _key(recorder, rows)
+    gradients = foresight.extend(recorder, key, append)
+    if gradients:
+        key, wanted = _key(recorder, rows), wanted + gradients
+    else:
+        wanted = residuals.extend(key, wanted)
     epoch, serial = recorder.epoch, recorder.owner.serial
     executable: Any = None
     outcomes = launch = None
@@ -577,7 +556,9 @@ def flush(reason: str) -> None:
             executable = programs.make(key, recording, config.backend)
             executable.key = key
         # The equal key of the first time, where there is one: this one is freed at once.
-        residuals.remember(epoch, getattr(executable, "key", key))
+        if not gradients:
+            base = getattr(executable, "key", key)
+        residuals.remember(epoch, base, getattr(executable, "turns", ()))
         outcomes = executable.run(recorder.leaves, recorder.slots)
         launch = _conclude(recorder, executable, outcomes, replaced, writes, reason)
         recorder.reset()
@@ -595,6 +576,11 @@ def flush(reason: str) -> None:
         if launch is not None and not launch.serial:
             launches.begin(recorder.owner, launch)
         raise
+
+
+def _key(recorder: Recorder, rows: pending.Rows) -> tuple[Any, ...]:
+    recorded = (*recorder.key, rows) if rows else tuple(recorder.key)
+    return recorded, config.backend, config.onednn, config.bounds_checks
 
 
 def _conclude(

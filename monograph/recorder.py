@@ -116,7 +116,7 @@ class Recorder:
         "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
         "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
         "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought", "cut",
-        "many",
+        "many", "ahead",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -141,6 +141,7 @@ class Recorder:
         self.open: list[ref[Value]] = []  # results of flushes whose tape may still be walked over
         self.many = 0  # of these, before it is worth looking which are still alive
         self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
+        self.ahead: Any = None  # gradients that no pass has asked for yet: see `foresight.py`
         self.passing = 0  # while positive, a backward pass is under way
         self.epoch = 0
         self.flushes: list[str] = []

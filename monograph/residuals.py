@@ -9,9 +9,10 @@ pass follows.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
-from .compiler.recording import BACKWARD, placeholders
+from .compiler.recording import BACKWARD, Turns, placeholders
 from .ir.node import Contract, Loop, Reduce, Scatter, ancestors, interning
 from .storage import Value
 
@@ -28,7 +29,7 @@ class Residuals:
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
-        self._latest: dict[int, Any] = {}  # epoch → key
+        self._latest: dict[int, tuple[Any, Sequence[Turns]]] = {}  # epoch → key, and its loops
         self._epochs: deque[int] = deque()  # its keys, the oldest first: a dictionary looks long
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
 
@@ -36,9 +37,8 @@ class Residuals:
         """A result is recorded again for a backward pass."""
         if value.ready or value.position < 0:
             return
-        key = self._latest.get(value.epoch)
-        if key is not None and self._is_dear(value.tape.signature):
-            self.wanted.setdefault(key, set()).add(value.position)
+        if value.epoch in self._latest and self._is_dear(value.tape.signature):
+            self._keep(value)
 
     def note_use(self, value: Value) -> None:
         """A result that nobody held is asked for after its flush, and recorded again.
@@ -49,13 +49,28 @@ class Residuals:
         if value.viewed is not None and value.viewed.memory is not None:
             return
         if value.position >= 0 and value.meta.size <= self.SMALL and not value.requires_grad:
-            key = self._latest.get(value.epoch)
-            if key is not None:
-                self.wanted.setdefault(key, set()).add(value.position)
+            if value.epoch in self._latest:
+                self._keep(value)
 
-    def remember(self, epoch: int, key: Any) -> None:
+    def _keep(self, value: Value) -> None:
+        """The next flush like this value's is to compute it, unless a turn of a loop does.
+
+        Results of turns are computed again in a loop, as they were: read from arrays of their own
+        they would make every turn a program by itself.
+        """
+        key, turns = self._latest[value.epoch]
+        place = value.position
+        if not any([first <= place < first + count * width for first, count, width in turns]):
+            self.wanted.setdefault(key, set()).add(place)
+
+    def looped(self, epoch: int) -> Any:
+        """The key of a flush in which loops of Python's were recorded; None for others."""
+        key, turns = self._latest.get(epoch, (None, ()))
+        return key if turns else None
+
+    def remember(self, epoch: int, key: Any, turns: Sequence[Turns] = ()) -> None:
         """A recording of this key was flushed."""
-        self._latest[epoch] = key
+        self._latest[epoch] = key, turns
         self._epochs.append(epoch)
         if len(self._epochs) > self.REMEMBERED:
             self._latest.pop(self._epochs.popleft(), None)

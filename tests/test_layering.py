@@ -31,7 +31,7 @@ LAYERS = [
     {"launches"},
     {"recorder"},
     {"signatures"},
-    {"near", "pending", "retention"},
+    {"foresight", "history", "near", "pending", "retention"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, record, tapes
+from .. import errors, history, record, tapes
 from ..recorder import Record, current
 from ..signatures import backward_signature
 from ..storage import Value
@@ -68,7 +68,7 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
             if v.__class__ is Value:
                 if v.requires_grad:
                     stack.append(v)
-                    if v.position > place:  # see `record.is_behind`
+                    if v.position > place:  # see `history.is_behind`
                         pending = False
                 if v.replaced or (v.viewed is not None and saved.written_at(v)):
                     written.setdefault(tape, [value])
@@ -219,6 +219,11 @@ def backward(
         return
     leaves, pending, births = _history(values, retain)  # no hooks, no functions: one entry
     if not pending:
+        if births == {values[0].epoch} and given[0] is None and not (given[1:] or create_graph):
+            ahead = _ahead(values[0], leaves)
+            if ahead is not None:
+                _conclude(values, leaves, ahead, retain, create_graph)
+                return
         if len(births) > FLUSHES and not create_graph and not current.recorder.hold:
             from . import flushwise
 
@@ -231,13 +236,25 @@ def backward(
     _conclude(values, leaves, parts, retain, create_graph)
 
 
+def _ahead(root: Value, leaves: list[Value]) -> list[Value] | None:
+    """Gradients that came with the root; if there are none, they will the next time.
+
+    All that lies between root and leaves was recorded for the flush that computed the root.
+    """
+    found = record.foresight.take(current.recorder, root, leaves)
+    key = None if found is not None else record.residuals.looped(root.epoch)
+    if key is not None:
+        record.foresight.learn(key, root, leaves)
+    return found
+
+
 def _conclude(
     values: list[Value], leaves: list[Value], parts: list[Value], retain: bool, create_graph: bool
 ) -> None:
     """Hand out the gradients, and let go of what the pass has freed."""
     recorder = current.recorder
     if recorder.known and not retain:
-        record.release_known(recorder)
+        history.release_known(recorder)
     recorder.passing += 1  # adding up may flush, and the history is needed until all is added
     try:
         _hand_out(leaves, parts, create_graph)

@@ -149,7 +149,7 @@ def _pending(latest: list[Record], tapes: Tapes, gradients: dict[int, Value | No
 
 
 def _is_behind(source: Any, value: Value) -> bool:
-    """See `record.is_behind`."""
+    """See `history.is_behind`."""
     return (
         source.__class__ is Value
         and source.epoch == value.epoch

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, record, tapes
+from .. import errors, history, record, tapes
 from ..compiler.recording import BACKWARD
 from ..placement import CPU, META
 from ..recorder import Freed, Record, current
@@ -399,7 +399,7 @@ def _go(
                 if isinstance(tape, PythonNode):
                     tape.release()
             recorder.spent += [ref(value) for value in roots if value.ready]
-            record.release_known(recorder)
+            history.release_known(recorder)
 
 
 def accumulate(

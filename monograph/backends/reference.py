@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiler.checks import Note
 from ..compiler.pipeline import Compilation, Outcome
+from ..compiler.recording import Turns
 from ..ir import reference
 from ..runtime import status
 from ..runtime.waiting import synchronize
@@ -29,6 +30,7 @@ class ByNumPy:
         self.checks = checks
         self.watched = bool(checks)
         self.seconds = 0.0  # that it has run for
+        self.turns: Sequence[Turns] = ()
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""

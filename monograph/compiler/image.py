@@ -16,6 +16,7 @@ from typing import Any
 from .checks import Note
 from .facts import Facts
 from .plan import CheckStep, HostStep, KernelStep, Layout, LibraryStep, LoopStep, Plan, Step
+from .recording import Turns
 
 _LENGTH_BYTES = 8
 
@@ -32,6 +33,7 @@ class Image:
     checks: tuple[Note, ...] = ()
     facts: tuple[Facts, ...] = ()  # of each step
     objects: tuple[str, ...] = ()  # in place of `code`: names on disk of what sizes share
+    turns: tuple[Turns, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The image in the form that is kept on disk."""
@@ -43,6 +45,7 @@ class Image:
             "checks": self.checks,
             "facts": self.facts,
             "objects": self.objects,
+            "turns": self.turns,
             "code": [len(part) for part in self.code],
         }
         text = json.dumps(header, default=vars, separators=(",", ":")).encode()
@@ -66,6 +69,7 @@ def from_bytes(stored: bytes) -> Image:
         tuple([Note(**note) for note in header["checks"]]),
         tuple([_facts(each) for each in header["facts"]]),
         _frozen(header["objects"]),
+        _frozen(header["turns"]),
     )
 
 

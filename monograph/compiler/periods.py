@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .recording import BACKWARD, KNOWN, Entry, Recording
+from .recording import BACKWARD, Entry, Recording
 
-LEAST = 8  # turns that are worth a loop
+LEAST = 4  # turns that are worth a loop
 MOST_FAILED = 16  # repetitions that are looked at and turn out to be no loops
 MOST_SKIPPED = 2  # turns at the beginning that may read other things than the rest
 
@@ -91,13 +91,11 @@ def find_runs(recording: Recording) -> dict[int, Run]:
 
 
 def _refused(recording: Recording) -> set[int]:
-    """Positions that must stay results of their own: differentiated for, or known already."""
+    """Positions that must stay results of their own: differentiated for."""
     found: set[int] = set()
     for entry in recording.entries:
         if entry.operator is BACKWARD:
             found.update(entry.refs[2 * entry.attributes[0] :])
-        elif entry.operator is KNOWN:
-            found.add(entry.refs[0])
     return found
 
 
@@ -117,7 +115,7 @@ def _tokens(recording: Recording, firsts: Sequence[int]) -> list[int]:
     known: dict[Any, int] = {}
     tokens = []
     for n, entry in enumerate(recording.entries):
-        if entry.operator is BACKWARD or entry.operator is KNOWN or _has_other_numbers(entry):
+        if entry.operator is BACKWARD or _has_other_numbers(entry):
             tokens.append(-1 - n)
             continue
         kinds = tuple([0 if ref.__class__ is int else ref for ref in entry.refs])

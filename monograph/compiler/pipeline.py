@@ -39,7 +39,7 @@ from .plan import Plan, Planner, shape_at
 from .products import form_products
 from .prologue import attach
 from .recognise import recognise
-from .recording import Expansion, Recording
+from .recording import Expansion, Recording, Turns
 from .roll import RolledExpansion
 from .schedule import finish
 from .segments import join
@@ -56,13 +56,14 @@ class Executable(Protocol):
     """A program ready to run: `outputs` are the result positions that it produces.
 
     `checks` are the notes of what may be wrong with the data, `watched` says whether a launch may
-    fail at all.
+    fail at all. `turns` says which results are those of turns of a loop.
     """
 
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
     checks: Sequence[Note] = ()
     watched: bool = False
+    turns: Sequence[Turns] = ()
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 
@@ -97,6 +98,7 @@ class Compilation:
     packed_bytes: Callable[[], int] = lambda: 0  # of weights that its executable keeps packed
     meta_nodes: int = 0
     checks: tuple[Note, ...] = ()  # what each check of the data tells the user
+    turns: tuple[Turns, ...] = ()  # which results are those of turns of a loop
 
     @property
     def kernels(self) -> dict[str, Lowered]:
@@ -165,6 +167,7 @@ def _expansion(recording: Recording, backend: Any) -> Expansion:
 def _expand(made: Compilation, expansion: Expansion, backend: Any) -> list[Node]:
     """The nodes of the results, and of the checks for a backend that carries them out."""
     graph = expansion.run()
+    made.turns = tuple(expansion.turns)
     if not expansion.checks or not getattr(backend, "CHECKS", False):
         return graph
     made.checks = tuple(expansion.notes)

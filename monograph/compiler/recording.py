@@ -27,6 +27,8 @@ BACKWARD = Operator("backward", lambda *inputs: inputs[2:], ())
 # A result that is known already: (what it is computed by, its contents). Derivatives go through
 # the former; what they read of the result is the latter.
 KNOWN = Operator("known", lambda result, contents: result, ())
+# (first, turns, width): results of a loop that was recorded turn by turn, so many in each turn.
+Turns = tuple[int, int, int]
 _marks = itertools.count(1 << 40)  # of recordings inside others; a recording's own are positions
 
 
@@ -91,6 +93,7 @@ class Expansion:
     notes: list[Note] = field(default_factory=list)  # one for each check
     known: dict[int, Node] = field(default_factory=dict)  # node id → its contents
     next_slot: int = 0
+    turns: list[Turns] = field(default_factory=list)  # of loops that were recorded turn by turn
 
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
@@ -122,13 +125,17 @@ class Expansion:
         found: list[Check] = []
         entry = self.recording.entries[number]
         if self.given is None:
-            enter_origin(number)
+            enter_origin(self._recorded(number))
         with collecting(found):
             inputs = self._expand(entry, entry.stop and number < last)
         # What a derivative requires, its operator did; in a turn of a loop, of nodes of the turn.
         if found and number in needed and entry.operator is not BACKWARD:
             self._note(found, number, inputs)
         return number + 1
+
+    def _recorded(self, number: int) -> int:
+        """The number that an entry has among the recorded calls."""
+        return number
 
     def _with_known(self, wanted: list[Node]) -> list[Node]:
         """The wanted nodes, and what is checked, computed from the contents that are known."""
@@ -151,7 +158,7 @@ class Expansion:
             if (each.bad.id, each.value.id) not in known:
                 message = f"{name}: {each.message} (inputs: {shown})"
                 self.checks.append(each)
-                self.notes.append(Note(number, each.error, message))
+                self.notes.append(Note(self._recorded(number), each.error, message))
 
     def _expand(self, entry: Entry, cut: bool) -> list[Node | None]:
         inputs = [self._input(ref) for ref in entry.refs]

@@ -38,6 +38,7 @@ from ..ir.node import (
     make,
 )
 from ..ir.pieces import in_steps, joined
+from .known import Plain, without_known
 from .loops import Results, each_loop
 from .periods import Run, Source, find_runs
 from .recording import Entry, Expansion, Recording
@@ -57,12 +58,18 @@ class RolledExpansion(Expansion):
     runs: dict[int, Run] = field(default_factory=dict)
     in_row: dict[int, tuple[tuple[int, ...], int]] = field(default_factory=dict)  # leaf → place
     numbered: dict[int, Node] = field(default_factory=dict)  # slot of a body → those of all turns
+    plain: Plain | None = None  # where something is known and there are loops
 
     def run(self) -> list[Node]:
         """Expand every entry; the nodes of the wanted results."""
-        self.runs = find_runs(self.recording)
+        plain = without_known(self.recording)
+        self.runs = find_runs(self.recording if plain is None else plain.recording)
+        if plain is not None and self.runs:
+            self.plain, self.recording = plain, plain.recording
         self.in_row = {n: (row, k) for row in self.recording.rows for k, n in enumerate(row)}
         wanted = super().run()
+        if self.plain is not None:
+            self.results = [self.results[position] for position in self.plain.positions]
         if not self.numbered:
             return wanted
         checked = [node for each in self.checks for node in (each.bad, each.value)]
@@ -80,19 +87,39 @@ class RolledExpansion(Expansion):
         whole = build.buffer(row[0], (len(row), *first.shape), first.dtype)
         return _element(whole, place)
 
+    def _recorded(self, number: int) -> int:
+        return number if self.plain is None else self.plain.numbers[number]
+
     def _advance(self, number: int, needed: set[int], last: float) -> int:
         run = self.runs.get(number)
         if run is None:
-            return super()._advance(number, needed, last)
-        enter_origin(number)
+            return self._advance_one(number, needed, last)
+        enter_origin(self._recorded(number))
         held = len(self.results), self.next_slot
         try:
             _Turns(self, run, last).expand()
         except _NotALoop:
             del self.results[held[0] :]
             self.next_slot = held[1]
-            return super()._advance(number, needed, last)
+            return self._advance_one(number, needed, last)
+        if self.plain is None:
+            self.turns.append((run.first, run.turns, run.width))
         return run.stop
+
+    def _advance_one(self, number: int, needed: set[int], last: float) -> int:
+        first = len(self.results)
+        following = super()._advance(number, needed, last)
+        if self.plain is not None:
+            for position in range(first, len(self.results)):
+                self._note_known(position, self.plain.contents.get(position))
+        return following
+
+    def _note_known(self, position: int, contents: int | None) -> None:
+        node = self.results[position]
+        if position in self.marked:
+            node = node.inputs[0]
+        if contents is not None and node.inputs:
+            self.known[node.id] = self._place(contents)
 
 
 class _Turns:
@@ -222,7 +249,7 @@ class _Turns:
             for n in range(entry.results):
                 turn.position[self.firsts[k] + n] = len(turn.position)
             turn.entries.append(replace(entry, refs=tuple(refs), stop=stop))
-            turn.numbered.append(run.start + k)
+            turn.numbered.append(self.outer._recorded(run.start + k))
         return turn
 
     def _key(self, source: Any) -> Any:

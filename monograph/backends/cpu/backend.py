@@ -134,6 +134,7 @@ class CpuExecutable:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
+        self.turns = image.turns
         known = image.facts  # not the image: it holds the object code
         native_program.program.facts = partial(
             facts_of_parts, native_program.parts, facts or (lambda: known)
@@ -296,7 +297,8 @@ def build(made: Compilation) -> Any:
     assert made.planner is not None
     facts = tuple(facts_of(made.plan, made.planner))
     made.image = Image(
-        recording.wanted, recording.writes, results, plan, code, made.checks, facts
+        recording.wanted, recording.writes, results, plan, code, made.checks, facts,
+        turns=made.turns,
     )  # fmt: skip
     executable = restore(made.image)
     executable.compilation = made
@@ -365,7 +367,9 @@ class Instances:
         results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
         recording = made.recording
         notes = notes_at(made, values)
-        image = Image(recording.wanted, recording.writes, results, plan, (), notes)
+        image = Image(
+            recording.wanted, recording.writes, results, plan, (), notes, turns=made.turns
+        )
         program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
