@@ -10,6 +10,7 @@ A constraint says of each element (or of each event) whether it is allowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..ir import build, dtypes
@@ -410,9 +411,19 @@ def required(x: Tensor, fine: Tensor, message: str) -> Any:
 @operator(to=None, method=False, name="required")
 def required_within(x: Tensor, common: tuple[Any, ...], message: str) -> Any:
     """The same for a set that is common."""
-    test, *bounds = common
-    _require(TESTS[test](build.apply("detach", x) if x.dtype.is_smooth else x, *bounds), message)  # type: ignore[arg-type]
+    require_within(x, (common, message))
     return x
+
+
+Condition = tuple[tuple[Any, ...], str]  # a common test with its bounds, and what to say
+
+
+def require_within(x: Any, condition: Condition | None) -> None:
+    """Inside the definition of an operator: x must lie in a common set."""
+    if condition is not None:
+        (test, *bounds), message = condition
+        seen = build.apply("detach", x) if x.dtype.is_smooth else x
+        _require(TESTS[test](seen, *bounds), message)
 
 
 def _require(fine: Any, message: str) -> None:
@@ -420,16 +431,37 @@ def _require(fine: Any, message: str) -> None:
     require(bad, build.cast(bad, dtypes.int64), message, error="ValueOutOfRange")
 
 
+def condition(constraint: Constraint, message: str) -> Condition | None:
+    """A constraint as an operator may check it; None of one that only `check` can."""
+    known = type(constraint).__module__ == __name__  # a user's class may have a check of its own
+    return (constraint.common, message) if known and constraint.common is not None else None
+
+
 def validated(value: Tensor, constraint: Constraint, message: str, now: bool) -> Tensor:
     """The value, once it is known to be allowed: `now`, or when it is computed."""
     if constraint is dependent:
         return value
-    known = type(constraint).__module__ == __name__  # a user's class may have a check of its own
-    if known and constraint.common is not None and not now:
-        return required_within(value, constraint.common, message)
+    simple = condition(constraint, message)
+    if simple is not None and not now:
+        return required_within(value, *simple)  # type: ignore[no-any-return]
     fine = constraint.check(value.detach())
     if now:
         if not bool(fine.all()):
             raise ValueError(message)
         return value
-    return required(value, fine, message)
+    return required(value, fine, message)  # type: ignore[no-any-return]
+
+
+def complaint(
+    sentence: str, shape: tuple[int, ...], constraint: Constraint, owner: str, name: str = ""
+) -> str:
+    """What to say of values that are not allowed; the same is asked for again and again."""
+    made = _sentence if constraint.common is not None else _sentence.__wrapped__
+    return made(sentence, shape, constraint, owner, name)
+
+
+@lru_cache(256)
+def _sentence(
+    sentence: str, shape: tuple[int, ...], constraint: Constraint, owner: str, name: str
+) -> str:
+    return sentence.format(shape=shape, constraint=constraint, owner=owner, name=name)

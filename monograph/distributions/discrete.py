@@ -16,7 +16,14 @@ from ..ir import build, dtypes
 from ..ops.define import operator
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, broadcast_all, derived, uniform
+from .distribution import (
+    PARAMETER,
+    Distribution,
+    ExponentialFamily,
+    broadcast_all,
+    derived,
+    uniform,
+)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -258,22 +265,34 @@ class _Categories(Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
-    def _take(self, probs: Any, logits: Any) -> Tensor:
+    def _take(self, probs: Any, logits: Any, validate_args: bool | None) -> Tensor:
+        """Keep the parameter, normalised and checked; as it was given."""
         _one_of(probs, logits)
-        given = probs if logits is None else logits
+        name, given = ("probs", probs) if logits is None else ("logits", logits)
         if given.ndim < 1:
-            name = "probs" if logits is None else "logits"
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        if logits is None:
-            self.__dict__["probs"] = probs / probs.sum(-1, keepdim=True)
-        else:
-            self.__dict__["logits"] = logits - logits.logsumexp(-1, keepdim=True)
+        normalised = shares if logits is None else log_shares
+        if not (self._validate_args if validate_args is None else validate_args):
+            self.__dict__[name] = normalised(given, None)
+            return given
+        constraint = self.arg_constraints[name]
+        message = constraints.complaint(
+            PARAMETER, tuple(given.shape), constraint, type(self).__name__, name
+        )
+        condition = constraints.condition(constraint, message)
+        made = normalised(given, condition)
+        if condition is None:
+            made = constraints.validated(made, constraint, message, False)
+        self.__dict__[name] = made
         return given
+
+    def _check_parameters(self, now: bool) -> None:
+        """They were checked when they were normalised."""
 
     @derived
     def logits(self) -> Tensor:
         """Logarithms of the probabilities."""
-        return probs_to_logits(self.probs)
+        return log_between(self.probs, mg.finfo(self.probs.dtype).eps)
 
     @derived
     def probs(self) -> Tensor:
@@ -301,18 +320,47 @@ class _Categories(Distribution):
             drawn = mg.multinomial(rows, count, True).t()
             return drawn.reshape((*sample_shape, *self._parameter.shape[:-1]))
 
-    def _log_probs(self) -> Tensor:
-        """Logarithms that are no -inf, for means."""
-        return self.logits.clamp(min=mg.finfo(self.logits.dtype).min)
-
     def entropy(self) -> Tensor:
         """The expected surprise."""
-        return -(self._log_probs() * self.probs).sum(-1)
+        logits = self.logits
+        return mean_surprise(logits, self.probs, mg.finfo(logits.dtype).min)
+
+
+# Policies make a distribution at every turn. So what it takes is one recorded call each.
 
 
 @operator(to=None, method=False)
-def at_category(logits: Tensor, value: Tensor) -> Any:
-    """What the last axis has at the place of a category; batches are broadcast."""
+def shares(x: Tensor, condition: Any) -> Any:
+    """Weights divided by their sum along the last axis, and checked."""
+    made = mg.div(x, mg.sum(x, -1, True))
+    constraints.require_within(made, condition)
+    return made
+
+
+@operator(to=None, method=False)
+def log_shares(x: Tensor, condition: Any) -> Any:
+    """The same in logarithms."""
+    made = mg.sub(x, mg.logsumexp(x, -1, True))
+    constraints.require_within(made, condition)
+    return made
+
+
+@operator(to=None, method=False)
+def log_between(x: Tensor, eps: float) -> Any:
+    """The logarithm of probabilities that are kept away from 0 and 1."""
+    return mg.log(mg.clamp(x, eps, 1 - eps))
+
+
+@operator(to=None, method=False)
+def mean_surprise(logits: Tensor, probs: Tensor, least: float) -> Any:
+    """-Σ p log p along the last axis, where no logarithm is below `least`."""
+    return mg.neg(mg.sum(mg.mul(mg.clamp(logits, least), probs), -1))
+
+
+@operator(to=None, method=False)
+def at_category(logits: Tensor, value: Tensor, condition: Any) -> Any:
+    """What the last axis has at the place of a category, which is checked; batches broadcast."""
+    constraints.require_within(value, condition)
     place: Any = build.cast(value, dtypes.int64)  # type: ignore[arg-type] # nodes
     shape = build.broadcast_shapes(logits.shape[:-1], place.shape)
     count = logits.shape[-1]
@@ -339,7 +387,7 @@ class Categorical(_Categories):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = self._take(probs, logits)
+        given = self._take(probs, logits, validate_args)
         super().__init__(given.shape[:-1], (), validate_args)
 
     @property
@@ -364,7 +412,11 @@ class Categorical(_Categories):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability."""
-        return at_category(self.logits, self._checked(value))
+        wanted = self._expected(value)
+        condition = None if wanted is None else constraints.condition(*wanted)
+        if wanted is not None and condition is None:
+            value = constraints.validated(value, *wanted, False)
+        return at_category(self.logits, value, condition)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """The numbers of all categories."""
@@ -385,7 +437,7 @@ class OneHotCategorical(_Categories):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = self._take(probs, logits)
+        given = self._take(probs, logits, validate_args)
         super().__init__(given.shape[:-1], given.shape[-1:], validate_args)
 
     @property
@@ -446,7 +498,7 @@ class Multinomial(_Categories):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        given = self._take(probs, logits)
+        given = self._take(probs, logits, validate_args)
         super().__init__(given.shape[:-1], given.shape[-1:], validate_args)
 
     @property

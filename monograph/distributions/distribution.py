@@ -16,7 +16,16 @@ from ..autograd.modes import enable_grad, no_grad
 from ..ir.limits import finfo
 from ..tensor import Size, Tensor, tensor
 from . import constraints
-from .constraints import Constraint, validated
+from .constraints import Constraint, complaint, validated
+
+PARAMETER = (
+    "Expected parameter {name} (Tensor of shape {shape}) of distribution {owner} to satisfy the "
+    "constraint {constraint}, but found invalid values"
+)
+VALUE = (
+    "Expected value argument (Tensor of shape {shape}) to be within the support ({constraint}) of "
+    "the distribution {owner}, but found invalid values"
+)
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -69,10 +78,8 @@ class Distribution:
             value = self.__dict__.get(name)
             if not isinstance(value, Tensor):
                 continue  # computed when it is asked for, from one that is checked
-            message = (
-                f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution "
-                f"{type(self).__name__} to satisfy the constraint {constraint}, but found invalid "
-                "values"
+            message = complaint(
+                PARAMETER, tuple(value.shape), constraint, type(self).__name__, name
             )
             self.__dict__[name] = validated(value, constraint, message, now)
 
@@ -171,22 +178,22 @@ class Distribution:
 
     def _checked(self, value: Any) -> Tensor:
         """A value that `log_prob` and others are asked about."""
+        wanted = self._expected(value)
+        return value if wanted is None else validated(value, *wanted, False)
+
+    def _expected(self, value: Any) -> tuple[Constraint, str] | None:
+        """What a value must satisfy, and what to say if it does not; None if nothing is checked."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         if not self._validate_args:
-            return value
-        rank = len(self._event_shape)
-        if tuple(value.shape)[value.ndim - rank :] != tuple(self._event_shape):
+            return None
+        shape, event = tuple(value.shape), tuple(self._event_shape)
+        if shape[len(shape) - len(event) :] != event:
             raise ValueError(
-                f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
-                f"{tuple(self._event_shape)}."
+                f"The right-most size of value must match event_shape: {shape} vs {event}."
             )
-        message = (
-            f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the "
-            f"support ({self.support}) of the distribution {type(self).__name__}, but found "
-            "invalid values"
-        )
-        return validated(value, self.support, message, False)
+        support = self.support
+        return support, complaint(VALUE, shape, support, type(self).__name__)
 
     def __repr__(self) -> str:
         shown = []

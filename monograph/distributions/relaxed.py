@@ -30,7 +30,7 @@ class ExpRelaxedCategorical(_Categories):
         self, temperature: Any, probs: Any = None, logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        given = self._take(probs, logits)
+        given = self._take(probs, logits, validate_args)
         self.temperature = temperature
         super().__init__(given.shape[:-1], given.shape[-1:], validate_args)
 
