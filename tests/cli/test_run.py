@@ -1,11 +1,14 @@
 """`monograph run`: arguments, exit codes, tracebacks and the summary, as users see them."""
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from monograph.cli.run import seldom_collected
 
 ROOT = Path(__file__).parents[2]
 TRAINING = """
@@ -59,6 +62,20 @@ def test_a_training_script_runs_unmodified(script):
 def test_quiet_says_nothing(script):
     done = run("--quiet", script("import torch; print(torch.ones(2).sum().item())"))
     assert (done.stdout, done.stderr, done.returncode) == ("2.0\n", "", 0)
+
+
+def test_the_collector_runs_seldom_and_is_as_before_afterwards():
+    before, held = gc.get_threshold(), gc.get_freeze_count()
+    try:
+        with seldom_collected():
+            assert gc.get_threshold()[0] > before[0]
+            assert gc.get_freeze_count() > held
+        assert gc.get_threshold() == before
+        gc.set_threshold(0)
+        with seldom_collected():
+            assert gc.get_threshold()[0] == 0  # whoever has switched it off
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_modules_run_by_name(script, tmp_path):
