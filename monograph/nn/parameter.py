@@ -21,8 +21,8 @@ from ..tensor import Parameter, Tensor, from_value, tensor
 from ..view import View
 
 __all__ = [
-    "Buffer", "Parameter", "detached", "fill_from_array", "known", "replace_contents", "take",
-    "values_of", "zero_gradient", "zeros",
+    "Buffer", "Parameter", "copy_recorded", "detached", "fill_from_array", "is_known", "known",
+    "replace_contents", "take", "values_of", "zero_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -107,6 +107,21 @@ def fill_from_array(target: Tensor, array: Any, dtype: dtypes.DType | None = Non
             target.data = known(np.array(array, dtype=chosen.numpy, order="C"))
         else:
             take(target, known(np.array(array, dtype=chosen.numpy, order="C")))
+    finally:
+        recorder.grad = before
+
+
+def is_known(source: Tensor) -> bool:
+    """Whether the contents are there, or nothing will ever be."""
+    return source._storage.value.ready or source.is_meta
+
+
+def copy_recorded(target: Tensor, source: Tensor) -> None:
+    """Copy contents that are still to be computed, without waiting: a moving average of weights."""
+    recorder = current.recorder
+    before, recorder.grad = recorder.grad, False
+    try:
+        target._write(source)
     finally:
         recorder.grad = before
 

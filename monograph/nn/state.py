@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors
+from .. import errors, record
 from ..tensor import Parameter, Size, Tensor, tensor
 from .hooks import RemovableHandle
-from .parameter import detached, fill_from_array
+from .parameter import copy_recorded, detached, fill_from_array, is_known
 from .uninitialized import is_lazy
 
 EXTRA = "_extra_state"  # the name of what `get_extra_state` returns
@@ -69,6 +69,7 @@ class Load:
         self.unexpected: list[str] = []
         self.problems: list[str] = []
         self.fitting: list[tuple[Place, Any]] = []
+        self.recorded = False  # whether contents are copied that are still to be computed
         self.loaded_otherwise: list[str] = []  # prefixes of modules that load by themselves
 
     def run(self) -> IncompatibleKeys:
@@ -89,6 +90,8 @@ class Load:
         self._raise_problems()
         for place, value in self.fitting:
             self._put(place, value)
+        if self.recorded:  # so that all loads of a loop have one program
+            record.flush_here("load_state_dict")
         keys = IncompatibleKeys(self.missing, self.unexpected)
         for _, module in reversed(modules):
             for hook in _hooks(module, "after loading"):
@@ -135,7 +138,11 @@ class Load:
             self._warn_absent(place, value)
             return
         if not self.assign:
-            fill_from_array(own, array_of(value))
+            if isinstance(value, Tensor) and value.dtype is own.dtype and not is_known(value):
+                copy_recorded(own, value)
+                self.recorded = True
+            else:
+                fill_from_array(own, array_of(value))
             return
         given = value if isinstance(value, Tensor) else tensor(value)
         if isinstance(own, Parameter) and not isinstance(given, Parameter):

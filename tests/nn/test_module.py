@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import monograph as mg
-from monograph import nn
+from monograph import nn, statistics
 from monograph.nn.state import LoadError
 
 
@@ -116,6 +116,21 @@ def test_load_is_a_copy(ours):
     other.load_state_dict(ours.state_dict())
     nn.init.zeros_(ours.heads["a"].weight)
     assert np.abs(other.heads["a"].weight.detach().numpy()).sum() > 0
+
+
+def test_weights_still_to_be_computed_are_loaded_without_a_read():
+    net, average = nn.Linear(3, 2), nn.Linear(3, 2)
+    expected = average.weight.detach().numpy() * np.float32(0.75)
+    expected += net.weight.detach().numpy() * np.float32(0.25)
+    held = average.weight
+    state = average.state_dict()
+    for name, weight in net.state_dict().items():
+        state[name] = weight * 0.25 + state[name] * 0.75
+    average.load_state_dict(state)
+    assert statistics.recent[-1][0] == "load_state_dict"
+    state["weight"].add_(1.0)  # the load has copied it
+    assert average.weight is held and held.is_leaf and held.requires_grad
+    np.testing.assert_allclose(held.detach().numpy(), expected, rtol=1e-6)
 
 
 def test_loaded_parameters_are_trained_on():
