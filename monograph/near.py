@@ -4,7 +4,8 @@
 one small exact call. All else that is pending has nothing to do with it and stays pending, so that
 a loop that looks at its data is cut into fewer programs. Only calls whose results are exact are
 computed here, comparisons, counts, indices and views: the program that they stand in computes them
-again, and must find the same.
+again, and must find the same. Most were recorded last, to be read, and are taken off the recording,
+so that a program does not depend on how often a loop has looked at its data.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .storage import Memory, Value
 
 CALLS = 4  # behind known data
 ELEMENTS = 1 << 12  # that they read, altogether
+FAR = 1 << 12  # the length of a key from which on nothing is taken off it: finding out takes longer
 
 _calls: dict[int, Any] = {}  # `piecewise.Call` by the number of a signature; None if there is none
 
@@ -84,6 +86,53 @@ def compute(value: Value, order: list[Record]) -> None:
             found[made] = call.closure.call(*given)
     value.memory = Memory(np.array(found[order[-1]][value.index], order="C"))
     value.record = None
+
+
+def take_back(recorder: Recorder) -> None:
+    """Take calls off the end of the recording whose results were read, and are known."""
+    while recorder.records and len(recorder.key) < FAR:
+        made, value = recorder.records[-1], recorder.results[-1]
+        if value.memory is None or value.tape is not None or len(made.signature.outputs) > 1:
+            return
+        if value.record is not None:
+            return  # it was known before it was recorded
+        _take_last(recorder, made, value)
+
+
+def _take_last(recorder: Recorder, made: Record, value: Value) -> None:
+    """Make the recording what it was before its last call."""
+    start = len(recorder.key) - len(made.inputs) - 1
+    recorder.records.pop()
+    for leaf in _brought(recorder, made, start):
+        recorder.leaves.pop()
+        leaf.epoch = 0
+        if recorder.pieces and recorder.pieces[-1] is leaf:
+            recorder.pieces.pop()
+    recorder.results.pop()
+    value.epoch = 0
+    del recorder.key[start:]
+    numbers = [g for g in made.inputs if g is not None and g.__class__ is not Value]
+    count = len(recorder.slots) - sum([2 if g.__class__ is complex else 1 for g in numbers])
+    del recorder.slots[count:]
+    while recorder.live_slots and recorder.live_slots[-1][0] >= count:
+        recorder.live_slots.pop()
+
+
+def _brought(recorder: Recorder, made: Record, start: int) -> list[Value]:
+    """The leaves that nothing but the last call reads, the latest first.
+
+    Places in the key stand beside numbers of signatures, so what looks as if it was read before is
+    looked for among the inputs.
+    """
+    found: list[Value] = []
+    for leaf in reversed(recorder.leaves):
+        if not any([given is leaf for given in made.inputs]):
+            break
+        if recorder.key.index(leaf.position) < start:
+            if any([given is leaf for each in recorder.records for given in each.inputs]):
+                break
+        found.append(leaf)
+    return found
 
 
 def _contents(given: Any, found: dict[Record, list[Any]]) -> Any:

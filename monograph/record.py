@@ -654,10 +654,7 @@ def read(storage: Storage) -> np.ndarray:
             return _read_outside(recorder, storage)
         if storage.value.epoch != recorder.epoch:
             _enter(recorder, storage.value)
-        calls = near.is_near(recorder, storage.value)
-        if calls is not None:
-            wait()
-            near.compute(storage.value, calls)
+        if _is_read_near(recorder, storage.value):
             return storage.value.array()
         reader.waits = True
         try:
@@ -669,6 +666,24 @@ def read(storage: Storage) -> np.ndarray:
     if not value.ready:  # it was in a launch of another thread
         raise value.missing()
     return value.array()
+
+
+def _is_read_near(recorder: Recorder, value: Value) -> bool:
+    """Compute a pending value without a flush, if that takes a call or two."""
+    calls = near.is_near(recorder, value)
+    if calls is None:
+        return False
+    wait()
+    near.compute(value, calls)
+    near.take_back(recorder)
+    return True
+
+
+def read_near(storage: Storage) -> None:
+    """Compute what is sure to be read, if that takes no flush."""
+    recorder, value = current.recorder, storage.value
+    if value.memory is None and value.epoch == recorder.epoch and recorder.outer is None:
+        _is_read_near(recorder, value)
 
 
 def wait() -> None:

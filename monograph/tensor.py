@@ -441,6 +441,8 @@ class Tensor(Readable):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
+        if not self.dtype.is_smooth:  # places or flags, which are looked at one by one
+            record.read_near(self._storage)
         return iter(self.unbind(0))
 
     def __delitem__(self, key: Any) -> None:

@@ -82,3 +82,56 @@ def test_wrong_indices_are_still_found():
     x, where = mg.tensor([1, 2, 3]), mg.tensor([5])
     with pytest.raises(IndexError, match="index 5 is out of range"):
         x[where].tolist()
+
+
+def test_what_was_read_is_taken_off_the_recording():
+    data = mg.arange(100)
+    data.tolist()
+    weight = mg.ones(3, requires_grad=True)
+    loss = (weight * 2).sum()
+    before = mg.stats().pending
+    places = mg.randint(90, (4,))
+    rows = [data[i + 1 : i + 5] for i in places]
+    assert mg.stats().pending == before
+    assert [row.tolist() for row in rows] == [[p + k for k in range(1, 5)] for p in places.tolist()]
+    loss.backward()
+    assert weight.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_program_does_not_depend_on_how_often_a_loop_has_looked():
+    data = mg.arange(40)
+    data.tolist()
+    found = []
+    with mg.config.override(disk_cache=False, tier0_limit=1):
+        mg.stats.reset()
+        for looks in (1, 3, 2):
+            kept = [int(data[n] + 1) for n in range(looks)]
+            total = (data * 0.5 + len(kept)).sum()
+            assert any(bool(flag) for flag in data > 38)
+            found.append(total.item())
+        assert mg.stats().compilations == 1
+    assert found == [390.0 + 40 * looks for looks in (1, 3, 2)]
+
+
+def test_draws_that_were_read_are_not_drawn_again():
+    def drawn(look):
+        mg.manual_seed(5)
+        first = mg.randint(1000, (3,))
+        kept = first * 2  # recorded on it before it is read
+        if look:
+            first.tolist()
+        second = mg.randint(1000, (3,))
+        if look:
+            int(second[0] + 1)
+        return (first + second).tolist(), kept.tolist(), mg.randint(1000, (3,)).tolist()
+
+    assert drawn(True) == drawn(False)
+
+
+def test_leaves_that_others_read_stay():
+    x, y = mg.tensor([3, 1, 2]), mg.tensor([1.0, 2.0, 3.0])
+    before = y * x  # reads x as well
+    assert int(x.argmin()) == 1
+    behind = y * x.argmax() + before
+    assert bool((x > 2).any())
+    assert behind.tolist() == [3.0, 2.0, 6.0]

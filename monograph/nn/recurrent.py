@@ -32,8 +32,12 @@ State = tuple[Any, ...]  # of one layer in one direction: (hidden,) or (hidden, 
 def _unrolled(turn: Any, gates: Any, state: State, present: Any, reverse: bool) -> Any:
     """(hidden of all turns, last state): turn(gates of a step, state) → state, step after step.
 
-    `present` [step, sequence, 1] says which sequences reach a step, None that all do.
+    `present` [step, sequence, 1] says which sequences reach a step, None that all do. A sequence of
+    one step, as a generated text has, is no loop.
     """
+    if present is None and gates.shape[0] == 1:
+        made = turn(gates[0], state)
+        return made[0].unsqueeze(0), made
 
     def step(carried: State, x: Any) -> tuple[State, Any]:
         if present is None:
