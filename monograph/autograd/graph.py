@@ -7,6 +7,7 @@ tape themselves: a backward pass is split there, and their code runs once, insid
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -203,14 +204,16 @@ def _accumulator(leaf: Any) -> Node | None:
     return found
 
 
-_ON_SAVED = ("disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks")
-__all__ = ["Node", *_ON_SAVED]
+# What PyTorch has here too, and the file that holds it.
+_ELSEWHERE = {
+    "disable_saved_tensors_hooks": "saved_hooks", "save_on_cpu": "saved_hooks",
+    "saved_tensors_hooks": "saved_hooks", "register_multi_grad_hook": "multi_hooks",
+}  # fmt: skip
+__all__ = ["Node", *_ELSEWHERE]
 
 
 def __getattr__(name: str) -> Any:
-    """Hooks on saved tensors, which PyTorch has here too; they lie in `saved_hooks.py`."""
-    if name in _ON_SAVED:
-        from . import saved_hooks
-
-        return getattr(saved_hooks, name)
+    """Hooks on saved tensors and on several tensors, which lie in files of their own."""
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ and not computed, unless it reads them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 from weakref import ref
@@ -132,6 +133,7 @@ class Pass:
         self.gradients: dict[int, Tensor | None] = {}  # known so far, by value; None is ones
         self.shared: set[int] = set()  # ids of gradients that somebody else may hold
         self.watched = anomaly.enabled()
+        self.notes: dict[Any, Any] = {}  # what hooks on several tensors remember
 
     def run(self, roots: Sequence[Value], cotangents: Sequence[Tensor | None]) -> None:
         """Hand gradients down from the roots."""
@@ -316,6 +318,16 @@ class Pass:
                 hook(tensor)
 
 
+class Running(threading.local):
+    """The passes of a thread that are under way; a checkpoint's is one inside another."""
+
+    def __init__(self) -> None:
+        self.passes: list[Pass] = []
+
+
+running = Running()
+
+
 def _replaced(made: Any, given: list[Any]) -> list[Any]:
     """What a hook on a node returned, as a list; None leaves all as it was."""
     if made is None:
@@ -388,12 +400,14 @@ def _go(
     survey, recorder = made.survey, current.recorder
     before, recorder.grad = recorder.grad, made.create
     recorder.passing += 1
+    running.passes.append(made)
     try:
         _restore(records, survey.results)  # in one go: a segment would enter the next one's as data
         made.run(roots, cotangents)
     finally:
         recorder.grad = before
         recorder.passing -= 1
+        running.passes.pop()
         if not retain:
             for tape, _ in survey.steps():
                 if isinstance(tape, PythonNode):

@@ -249,3 +249,36 @@ def test_gradients_of_chosen_inputs(lib):
     a, b = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
     (a * b * 3).sum().backward(inputs=[b])
     assert a.grad is None and b.grad.tolist() == [3.0, 3.0]
+
+
+def test_selective_checkpoints():
+    import contextlib
+
+    from monograph.torch.utils import checkpoint as ours
+
+    entered = []
+
+    @contextlib.contextmanager
+    def noted(name):
+        entered.append(name)
+        yield
+
+    x = torch.ones(2, requires_grad=True)
+    y = ours.checkpoint(
+        lambda x: x.exp().sin(), x, use_reentrant=False,
+        context_fn=lambda: (noted("first"), noted("again")),
+    )  # fmt: skip
+    assert entered == ["first"]
+    y.sum().backward()
+    assert entered == ["first", "again"]
+    assert torch.allclose(x.grad, x.exp().cos() * x.exp())
+    policy = ours.create_selective_checkpoint_contexts
+    ours.checkpoint(torch.exp, x, use_reentrant=False, context_fn=lambda: policy(
+        lambda ctx, op, *args: ours.CheckpointPolicy.PREFER_SAVE))  # fmt: skip
+    assert len(policy([torch.ops.aten.mm.default])) == 2
+    with pytest.raises(ValueError, match="to be an OpOverload"):
+        policy([torch.mm])
+    with pytest.raises(TypeError, match="either a function or a list"):
+        policy(3)
+    with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
+        ours.checkpoint(torch.exp, x, use_reentrant=True, context_fn=ours.noop_context_fn)

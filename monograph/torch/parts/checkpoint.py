@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...autograd import checkpoint as recompute
 from ...nn import Sequential
 from ...tensor import Tensor
+from .shells import Packet
 
 
 def checkpoint(
@@ -21,10 +23,66 @@ def checkpoint(
     >>> checkpoint(mg.exp, mg.zeros(2), use_reentrant=False).tolist()
     [1.0, 1.0]
     """
+    if context_fn is not None:
+        if use_reentrant:
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
+        function = _within(function, *context_fn())
     return recompute(
         function, *args, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state,
         **kwargs,
     )  # fmt: skip
+
+
+def _within(function: Callable[..., Any], first: Any, again: Any) -> Callable[..., Any]:
+    """A function that is called within one context, and from then on within another."""
+    contexts = [first]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with contexts.pop() if contexts else again:
+            return function(*args, **kwargs)
+
+    return call
+
+
+class CheckpointPolicy(enum.Enum):
+    """Whether a result is kept for the backward pass or computed again."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told of a call: whether it is made again."""
+
+    def __init__(self, *, is_recompute: bool) -> None:
+        self.is_recompute = is_recompute
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> Any:
+    """Two contexts for `context_fn`, in which operators that a policy names would be kept.
+
+    What a step keeps is the compiler's choice, of the whole step at once, so a policy changes
+    no result and is not asked.
+
+    >>> first, again = create_selective_checkpoint_contexts(lambda ctx, op, *args: True)
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, Packet):
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}"
+                )
+    elif not callable(policy_fn_or_list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return noop_context_fn()
 
 
 def checkpoint_sequential(
@@ -90,7 +148,8 @@ def noop_context_fn() -> Any:
 
 
 __all__ = [
-    "CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable",
+    "CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint",
+    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable",
     "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
