@@ -10,7 +10,7 @@ import copy
 import sys
 from typing import Any
 
-from . import record, sharing
+from . import errors, record, sharing
 from .guards import changes
 from .storage import Memory
 from .tensor import Parameter, Tensor, _restore, lies_like, without_data
@@ -20,10 +20,13 @@ _TEMPORARY = 4
 
 
 def deep(source: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A copy on a copy of the storage, which `memo` knows by the storage's id.
-
-    PyTorch refuses results of operators; here they become leaves that require no gradients.
-    """
+    """A copy on a copy of the storage, which `memo` knows by the storage's id."""
+    if source.requires_grad and not source.is_leaf:
+        raise errors.GradientError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment: this one was computed from others that require gradients. "
+            "Copy its detach() instead, or take it within no_grad."
+        )
     storage = source._storage
     base = memo.get(id(storage))
     if base is None:

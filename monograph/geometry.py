@@ -65,6 +65,16 @@ class Geometry:
         return rank in (4, 5) and follow((0, *range(2, rank), 1), self.shape, self.strides)
 
     @cached_property
+    def is_dense(self) -> bool:
+        """Whether the elements fill a stretch of the storage, in any order of the axes."""
+        filled = 1
+        for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
+            if extent > 1 and stride != filled:
+                return False
+            filled *= extent
+        return True
+
+    @cached_property
     def overlaps(self) -> bool:
         """Whether two elements may share a place: an axis is repeated, or axes interleave."""
         reach = 0

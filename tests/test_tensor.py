@@ -411,6 +411,18 @@ def test_printing():
     assert len(repr(mg.zeros(100_000))) < 200
 
 
+def test_deepcopy_of_results_is_refused():
+    import torch
+
+    for lib in (torch, mg):
+        x = lib.ones(2, requires_grad=True)
+        for held in (x * 2, [x.sum()], {"view": x[:1]}):
+            with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+                copy.deepcopy(held)
+        assert copy.deepcopy((x * 2).detach()).tolist() == [2.0, 2.0]
+        assert copy.deepcopy(x).requires_grad
+
+
 def test_deepcopy():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     twin = copy.deepcopy({"a": x, "b": x})

@@ -19,7 +19,7 @@ from . import elements, math, overlapping, shape
 from .define import Tensors, function
 from .define import operator as declare
 from .index import index_at
-from .inplace import over
+from .inplace import over, refuse_partial
 from .places import crossed, integers
 from .views import expand
 
@@ -221,6 +221,7 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
         target = shape.basic_index(x, ()) if view is x else view
         if isinstance(new, Tensor) and elements.lies_at(new, target):
             return  # x[k] += 1 writes the view x[k], which was written already
+        refuse_partial(target, (new,))
         target._write(_fitted(values, tuple(target.shape)))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import errors
+from ..geometry import Geometry
 from ..tensor import Tensor
 
 
@@ -15,13 +16,49 @@ def in_place(
     function: Callable[..., Tensor], name: str, anywhere: bool = False
 ) -> Callable[..., Tensor]:
     """The method `x.name_(…)`: the function's result takes the place of x's contents."""
+    anyhow = name in _PRODUCTS
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not anyhow and (args or kwargs):
+            refuse_partial(x, (*args, *kwargs.values()) if kwargs else args)
         return over(x, function(x, *args, **kwargs), name, anywhere)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"`{name}` in place."
     return method
+
+
+# PyTorch looks at operands of elementwise operators only. Products are computed as if apart.
+_PRODUCTS = ("addbmm", "addmm", "addmv", "baddbmm", "matmul", "sspaddmm")
+
+
+def refuse_partial(written: Tensor, read: Sequence[Any]) -> None:
+    """Raise where PyTorch does: an operand shares some places with what is written, not all.
+
+    It looks at operands that fill a stretch of memory, and lets others pass.
+    """
+    for other in read:
+        if other is not written and isinstance(other, Tensor):
+            # Sparse tensors have no storage of their own.
+            if other._storage is written._storage and not written.is_sparse:
+                if _partly(written._geometry(), other._geometry()):
+                    raise errors.OperandError(_SHARED)
+
+
+def _partly(a: Geometry, b: Geometry) -> bool:
+    if not (a.size and b.size and a.is_dense and b.is_dense):
+        return False
+    starts = [x.offset * x.dtype.itemsize for x in (a, b)]
+    ends = [start + x.size * x.dtype.itemsize for start, x in zip(starts, (a, b), strict=True)]
+    if starts[0] == starts[1] and ends[0] == ends[1]:
+        return a.strides != b.strides
+    return starts[0] < ends[1] and starts[1] < ends[0]
+
+
+_SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
 
 
 def over(x: Tensor, new: Tensor, name: str, anywhere: bool = False) -> Tensor:
@@ -76,11 +113,7 @@ def _require_own_places(out: Tensor, apart: Any) -> None:
             "single memory location. Please clone() the tensor before performing the operation."
         )
     if any(_share(out, x) for x in apart if isinstance(x, Tensor)):
-        raise errors.OperandError(
-            "unsupported operation: some elements of the input tensor and the written-to "
-            "tensor refer to a single memory location. Please clone() the tensor before "
-            "performing the operation."
-        )
+        raise errors.OperandError(_SHARED)
 
 
 def _share(a: Tensor, b: Tensor) -> bool:

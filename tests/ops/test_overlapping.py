@@ -89,3 +89,50 @@ def test_gradient():
     base.expand(3, 4).masked_fill_(mg.tensor(MASK), 5)
     (base * base).sum().backward()
     assert leaf.grad.tolist() == [[0.0], [16.0], [0.0]]
+
+
+WRITES = {
+    "after": lambda x: x[1:].add_(x[:-1]),
+    "before": lambda x: x[:-1].mul_(x[1:]),
+    "copied": lambda x: x[1:].copy_(x[:-1]),
+    "assigned": lambda x: x.__setitem__(slice(1, None), x[:-1]),
+    "added": lambda x: x[1:].__iadd__(x[:-1]),
+    "turned": lambda x: x.view(2, 3)[:, :2].T.T.sub_(x.view(2, 3)[:, :2]),
+    "transposed": lambda x: x[:4].view(2, 2).add_(x[:4].view(2, 2).T),
+    "row": lambda x: x.view(2, 3).add_(x.view(2, 3)[0]),
+    "third": lambda x: x[1:].addcmul_(x[:-1] * 1, x[:-1]),
+    "clamped": lambda x: x[1:].clamp_(max=x[:-1]),
+    "compared": lambda x: x[1:].ge_(x[:-1]),
+    "mixed": lambda x: x[1:].lerp_(x[:-1], 0.5),
+    "itself": lambda x: x.add_(x),
+    "the same places": lambda x: x[1:].add_(x[1:]),
+    "the same, seen": lambda x: x.add_(x.view(6).detach()),
+    "every other": lambda x: x[::2].add_(x[1::2]),
+    "beside": lambda x: x[:3].add_(x[3:]),
+    "columns": lambda x: x.view(2, 3)[:, 1:].add_(x.view(2, 3)[:, :-1]),
+    "a copy": lambda x: x[1:].add_(x[:-1].clone()),
+    "a number of its own": lambda x: x[1:].mul_(x[:1].sum()),
+    "nothing": lambda x: x[:0].add_(x[:0]),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_operands_that_share_places_with_what_is_written(write):
+    x, y = torch.arange(6.0), mg.arange(6.0)
+    try:
+        WRITES[write](x)
+    except RuntimeError as error:
+        said = str(error)[:40]
+        with pytest.raises(RuntimeError, match=said):
+            WRITES[write](y)
+        assert y.tolist() == list(range(6))
+    else:
+        WRITES[write](y)
+        if write not in ("columns",):  # PyTorch reads what it has written there
+            assert y.tolist() == x.tolist()
+
+
+def test_products_are_computed_as_if_apart():
+    x = mg.arange(4.0).reshape(2, 2)
+    expected = x + x @ x
+    assert mg.equal(x.addmm_(x, x), expected)
