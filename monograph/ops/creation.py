@@ -66,6 +66,16 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None, **options: A
     return finished(made, **options) if options or placement.default.device else made
 
 
+def _without_elements(
+    sizes: Any, dtype: DType, layout: Any = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
+    """A sparse tensor that keeps no element."""
+    from .sparse import sparse_coo_tensor
+
+    made: Tensor = sparse_coo_tensor(sizes, dtype=dtype, **options)
+    return made.requires_grad_(requires_grad)
+
+
 def _dtype_of(dtype: DType | None, options: dict[str, Any]) -> DType:
     out = options.get("out")
     return dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
@@ -79,6 +89,8 @@ def zeros(*sizes: Any, size: Any = None, dtype: DType | None = None, **options: 
     >>> mg.zeros(2, dtype=mg.int64).tolist()
     [0, 0]
     """
+    if options.get("layout") is placement.sparse_coo:
+        return _without_elements(sizes_of(sizes, size), _dtype_of(dtype, options), **options)
     return full(sizes_of(sizes, size), 0, dtype=_dtype_of(dtype, options), **options)
 
 
@@ -101,6 +113,8 @@ def empty(*sizes: Any, size: Any = None, dtype: DType | None = None, **options: 
     >>> mg.empty(2, 3).shape
     Size([2, 3])
     """
+    if options.get("layout") is placement.sparse_coo:
+        return _without_elements(sizes_of(sizes, size), _dtype_of(dtype, options), **options)
     return full(sizes_of(sizes, size), 0, dtype=_dtype_of(dtype, options), **options)
 
 
@@ -173,6 +187,8 @@ def zeros_like(input: Tensor, *, dtype: DType | None = None, **options: Any) -> 
     >>> mg.zeros_like(mg.ones(2)).tolist()
     [0.0, 0.0]
     """
+    if input.layout is placement.sparse_coo and options.get("layout") is None:
+        return _without_elements(input.shape, dtype or input.dtype, **options)
     return full_like(input, 0, dtype=dtype, **options)
 
 

@@ -9,6 +9,7 @@ raise, and say so. Elements at the same place add up; `coalesce` makes one of th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -121,9 +122,6 @@ class SparseTensor(Tensor):
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: NumPy has no sparse arrays."""
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    def __getitem__(self, key: Any) -> Any:
-        raise errors.SparseOperand("indexing")
 
     def view(self, *shape: Any) -> Any:
         """Refused: there is no memory to look at in another shape."""
@@ -238,6 +236,96 @@ class SparseTensor(Tensor):
         return self.transpose(0, 1) if self.ndim == 2 else self
 
     T = mT = property(t)  # type: ignore[assignment]
+
+    # --- some of the elements ---
+
+    def __getitem__(self, key: Any) -> Any:
+        """Numbers, `:` and None: x[0], x[:, 1], x[None]."""
+        places = list(key) if isinstance(key, tuple) else [key]
+        if any(place is Ellipsis for place in places):
+            n = next(n for n, place in enumerate(places) if place is Ellipsis)
+            named = len([place for place in places if place is not None]) - 1
+            places[n : n + 1] = [slice(None)] * (self.ndim - named)
+        found, axis = self, 0
+        for place in places:
+            if place is None:
+                found, axis = found.unsqueeze(axis), axis + 1
+            elif isinstance(place, (int, np.integer)) and not isinstance(place, bool):
+                found = found.select(axis, int(place))
+            elif isinstance(place, slice) and place == slice(None):
+                axis += 1
+            else:
+                raise errors.SparseOperand("indexing by anything but numbers")
+        return found
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        raise TypeError("Cannot assign to a sparse tensor")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.select(0, n) for n in range(self._extents[0])])
+
+    def select(self, dim: int, index: int) -> Any:
+        """What is at one place of an axis: sparse, or dense if no axis has coordinates then.
+
+        >>> import monograph as mg
+        >>> mg.eye(3).to_sparse().select(0, 1).to_dense().tolist()
+        [0.0, 1.0, 0.0]
+        """
+        axis = self._axis(dim)
+        extent = self._extents[axis]
+        if not -extent <= index < extent:
+            raise errors.IndexOutOfRange(
+                f"index {index} is out of bounds for dimension {axis} with size {extent}"
+            )
+        count, index = self.sparse_dim(), index % extent
+        extents = (*self._extents[:axis], *self._extents[axis + 1 :])
+        if axis >= count:
+            held = self._held.select(axis - count + 1, index)  # type: ignore[attr-defined]
+            return made_of(self._places, held, extents, self._is_coalesced)
+        here = np.flatnonzero(self._places._array()[axis] == index)
+        held = self._held[tensor(here)]
+        if count == 1:
+            return held.sum(0)
+        left = [n for n in range(count) if n != axis]
+        places = self._places._array()[left][:, here]
+        return made_of(tensor(places), held, extents, self._is_coalesced)
+
+    def index_select(self, dim: int, index: Tensor) -> SparseTensor:
+        """What is at some places of an axis, in the order of the index."""
+        axis, wanted = self._axis(dim), index._array().reshape(-1)
+        count, extent = self.sparse_dim(), self._extents[self._axis(dim)]
+        extents = (*self._extents[:axis], len(wanted), *self._extents[axis + 1 :])
+        if axis >= count:
+            held = self._held.index_select(axis - count + 1, index)  # type: ignore[attr-defined]
+            return made_of(self._places, held, extents, self._is_coalesced)
+        if len(wanted) and not (-extent <= wanted.min() and wanted.max() < extent):
+            raise errors.IndexOutOfRange(
+                f"index_select(): index contains a place that is out of range for tensor of size "
+                f"{list(self._extents)} at dimension {axis}"
+            )
+        places = self._places._array()
+        which, of = np.nonzero(places[axis][None] == (wanted % max(extent, 1))[:, None])
+        moved = places[:, of]
+        moved[axis] = which
+        return made_of(tensor(moved), self._held[tensor(of)], extents)
+
+    def unsqueeze(self, dim: int) -> SparseTensor:
+        """One more axis of size 1; among those that have coordinates it has them too."""
+        axis = dim % (self.ndim + 1)
+        extents = (*self._extents[:axis], 1, *self._extents[axis:])
+        if axis > self.sparse_dim():
+            held = self._held.unsqueeze(axis - self.sparse_dim() + 1)  # type: ignore[attr-defined]
+            return made_of(self._places, held, extents, self._is_coalesced)
+        places = np.insert(self._places._array(), axis, 0, 0)
+        return made_of(tensor(places), self._held, extents, self._is_coalesced)
+
+    def _axis(self, dim: int) -> int:
+        if not -self.ndim <= dim < self.ndim:
+            raise errors.IndexOutOfRange(
+                f"Dimension out of range (expected to be in range of [{-self.ndim}, "
+                f"{self.ndim - 1}], but got {dim})"
+            )
+        return dim % self.ndim
 
 
 def made_of(

@@ -99,6 +99,9 @@ RULES |= {
     "transpose": SparseTensor.transpose,
     "permute": SparseTensor.permute,
     "clone": SparseTensor.clone,
+    "select": SparseTensor.select,
+    "index_select": SparseTensor.index_select,
+    "unsqueeze": SparseTensor.unsqueeze,
     "cast": SparseTensor.to,
 }
 

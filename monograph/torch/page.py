@@ -22,8 +22,9 @@ Tensors are on the CPU, or on `meta`, where they have shapes and no contents.
 unless `weights_only=False` says so. Random numbers have PyTorch's distributions, not its sequences.
 
 Sparse tensors are of coordinates (COO). They hold indices and values, which are dense tensors, and
-take part in products with dense and sparse matrices, in sums, in `torch.sparse.softmax` and in some
-elementwise operators, with derivatives; others raise an error that names those that are there.
+take part in products with dense and sparse matrices, in sums, in indexing by numbers, in
+`torch.sparse.softmax` and in some elementwise operators, with derivatives; others raise an error
+that names those that are there.
 
 `torch.compile`, `torch.jit.script` and `torch.jit.trace` give the function back: it is compiled as
 it is. `torch.autocast("cpu")` casts by PyTorch's lists, except that recurrent layers give float32.
