@@ -56,7 +56,8 @@ class LibraryStep:
 
     The option "epilogue" lists what is done to the result, see EPILOGUES; the vector that the n-th
     function takes is the operand "epilogue<n>". In a loop, "pack" brings the weights of a product
-    into the library's layout once, and the product has the option "packed".
+    into the library's layout once, and the product has the option "packed", as have those whose
+    weights are kept packed from launch to launch.
     """
 
     kind: str

@@ -103,6 +103,14 @@ def test_sizes(rows, inside, outside):
     np.testing.assert_allclose(found, given @ weight.T, rtol=1e-4, atol=1e-4)
 
 
+def test_bfloat16_is_widened_in_each_call():
+    layer, x = Linear().bfloat16(), mg.tensor(array(8, 64)).bfloat16()
+    expected = unpacked(lambda x: layer(x).float(), x)
+    assert warmed(lambda x: layer(x).float(), x, launches=WARM) == 0
+    layer.weight.mul_(2.0)
+    assert not np.array_equal(evaluated(lambda x: layer(x).float(), x), expected)
+
+
 def test_many_rows_and_small_weights_are_not_packed():
     for rows, width in ((packed.ROWS + 1, 64), (8, 32)):
         x, w = mg.tensor(array(rows, width)), mg.tensor(array(width, width))
