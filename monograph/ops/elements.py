@@ -76,10 +76,11 @@ def _is_linked(x: Tensor) -> bool:
 
 
 def _memory(x: Tensor) -> np.ndarray:
-    """The places of x in memory that is its storage's alone."""
+    """The places of x in memory that is its storage's alone, to be written."""
     record.wait()
     if not _is_alone(x):
         _own(x._storage)
+    packs.forget(x._storage.value)
     return x._array()
 
 
@@ -166,6 +167,5 @@ def _noted(x: Tensor) -> None:
     """Count the write, as every other is."""
     storage = x._storage
     storage.version = storage.value.version = storage.version + 1
-    packs.forget(storage.value)
     if x._view is not None and _piece(x) is not None:
         x._view.version = storage.version  # it lies in the memory that was written

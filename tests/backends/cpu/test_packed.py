@@ -12,6 +12,7 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph import nn, record
 from monograph.backends.cpu import library, packed
+from monograph.ops import elements
 from monograph.programs import Programs
 from monograph.runtime.program import counters
 
@@ -492,6 +493,22 @@ def test_interrupted_while_packing(where, monkeypatch):
     for _ in range(WARM):
         np.testing.assert_array_equal(evaluated(layer, x), expected)
     assert packed_bytes() >= layer.weight.nbytes
+
+
+def test_interrupted_while_an_element_is_written(monkeypatch):
+    layer, x = Linear(), mg.tensor(array(8, 64))
+    layer.weight.requires_grad_(False)
+    layer.weight[0, 0] = 1.0
+    assert warmed(layer, x) == 1
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(elements, "_noted", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            layer.weight[0, 0] = 50.0
+    np.testing.assert_array_equal(evaluated(layer, x), unpacked(layer, x))
 
 
 def test_a_program_from_disk(tmp_path, monkeypatch):
