@@ -61,6 +61,8 @@ class Foresight:
         leaves = [_at(recorder, place) for place in expected[1]]
         if root.tape is None or root.tape.walk or not all([v.requires_grad for v in leaves]):
             return ()
+        if any([leaf.tape is not None for leaf in recorder.leaves]):
+            return ()  # derivatives go on beyond this recording
         metas = (root.meta, None, *[leaf.meta for leaf in leaves])
         record = Record(backward_signature(metas), [root, None, *leaves], True)
         gradients = append(recorder, record)

@@ -95,7 +95,8 @@ def test_what_nobody_asks_for_is_not_computed_again():
     assert foreseen == [False, True, False, False]
 
 
-def test_a_history_that_goes_beyond_the_flush():
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_history_that_goes_beyond_the_flush(recorded):
     def run():
         model, x, h = prepared()
         found = []
@@ -109,6 +110,8 @@ def test_a_history_that_goes_beyond_the_flush():
             outs, _ = model(x, state)  # the same calls, on a state with a history
             loss = (outs**2).mean()
             loss.item()
+            if recorded:  # the history before that flush is pending when the pass begins
+                state.sum().backward(retain_graph=True)
             loss.backward()
             found += gradients(model)
         return found

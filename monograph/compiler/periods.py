@@ -21,6 +21,7 @@ from .recording import BACKWARD, Entry, Recording
 
 LEAST = 4  # turns that are worth a loop
 MOST_FAILED = 16  # repetitions that are looked at and turn out to be no loops
+MOST_PARTS = 4  # loops into which turns that are alike as calls are split
 MOST_SKIPPED = 2  # turns at the beginning that may read other things than the rest
 
 
@@ -78,15 +79,19 @@ def find_runs(recording: Recording) -> dict[int, Run]:
     taken: list[Run] = []
     failed = 0
     for start, length, period in _repeats(_tokens(recording, firsts)):
+        over = max([run.stop for run in taken if run.start <= start], default=0) - start
+        if over > 0:  # the end of a turn of another loop may look like one of this
+            start, length = start + over, length - over
+        if length < (LEAST - 1) * period:
+            continue
         if any(start < run.stop and run.start < start + length + period for run in taken):
             continue
-        run = _checked(recording, firsts, read, start, length, period)
-        if run is not None and not any(n in run.positions for n in refused):
-            taken.append(run)
-        else:
-            failed += 1
-            if failed == MOST_FAILED:
-                break
+        found = _checked(recording, firsts, read, start, length, period)
+        found = [run for run in found if not any(n in run.positions for n in refused)]
+        taken += found
+        failed += not found
+        if failed == MOST_FAILED:
+            break
     return {run.start: run for run in taken}
 
 
@@ -164,17 +169,53 @@ def _repeats(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
 def _checked(
     recording: Recording, firsts: Sequence[int], read: set[int], start: int, length: int,
     period: int,
-) -> Run | None:  # fmt: skip
-    """The run, if all turns read alike; the first turn may be another than the rest."""
+) -> list[Run]:  # fmt: skip
+    """The runs of turns that read alike, one behind the other; the first turns may be others."""
     entries = recording.entries
     turns = length // period + 1
     start += _lightest(entries, firsts, start, period, (length + period) - turns * period)
-    for skipped in range(min(turns - LEAST, MOST_SKIPPED) + 1):
-        at = start + skipped * period
-        run = Run(at, period, turns - skipped, firsts[at], firsts[at + period] - firsts[at])
-        if _read(run, entries, read):
-            return run if _is_loop(run) else None
-    return None
+    found: list[Run] = []
+    skipped = parts = 0
+    while turns >= LEAST and skipped <= MOST_SKIPPED and parts < MOST_PARTS:
+        width = firsts[start + period] - firsts[start]
+        run = Run(start, period, turns, firsts[start], width)
+        run.turns = _alike(run, entries, read)
+        if run.turns >= LEAST and _read(run, entries, read):
+            found += [run] if _is_loop(run) else []
+            skipped, parts = 0, parts + 1
+            start, turns = run.stop, turns - run.turns
+        else:
+            skipped += 1
+            start, turns = start + period, turns - 1
+    return found
+
+
+def _alike(run: Run, entries: Sequence[Entry], read: set[int]) -> int:
+    """How many turns read from the same places as the first two do.
+
+    A loop over data that goes on with its own results, to predict what follows, is two loops.
+    """
+    alike, unread = run.turns, _unread(run, entries, read)
+    for k in range(run.period):
+        if k not in unread:
+            calls = entries[run.start + k : run.stop : run.period]
+            for j, ref in enumerate(calls[0].refs):
+                if ref.__class__ is int:
+                    alike = min(alike, _turns_alike(run, [call.refs[j] for call in calls]))
+    return alike
+
+
+def _turns_alike(run: Run, refs: Sequence[int]) -> int:
+    """For how many turns an input comes from the same place: see `_source`."""
+    first, width = run.first, run.width
+    own = [ref - first - t * width for t, ref in enumerate(refs)]
+    if own[0] >= 0:
+        same = [place == own[0] < width for place in own]
+    elif 0 <= own[1] + width < width:
+        same = [True, *[place == own[1] for place in own[1:]]]
+    else:
+        same = [ref < first for ref in refs]
+    return same.index(False) if False in same else len(same)
 
 
 def _is_loop(run: Run) -> bool:
@@ -207,11 +248,8 @@ def _lightest(
 
 def _read(run: Run, entries: Sequence[Entry], read: set[int]) -> bool:
     """Find the sources of all inputs; whether all turns read alike."""
-    results = [entry.results for entry in entries[run.start : run.start + run.period]]
-    makers = [k for k, count in enumerate(results) for _ in range(count)]
-    run.unread = set(range(run.period)) - {
-        makers[(n - run.first) % run.width] for n in read if n in run.positions
-    }
+    makers = _makers(run, entries)
+    run.unread = _unread(run, entries, read)
     for k in range(run.period):
         calls = entries[run.start + k : run.stop : run.period]
         found: list[Any] = []
@@ -233,6 +271,19 @@ def _read(run: Run, entries: Sequence[Entry], read: set[int]) -> bool:
                 return False
         run.sources.append(tuple(found))
     return all(_is_inside(s, run, makers[s.place]) for s in _each_source(run) if s.place >= 0)
+
+
+def _makers(run: Run, entries: Sequence[Entry]) -> list[int]:
+    """The entry of a turn that makes each of its results."""
+    results = [entry.results for entry in entries[run.start : run.start + run.period]]
+    return [k for k, count in enumerate(results) for _ in range(count)]
+
+
+def _unread(run: Run, entries: Sequence[Entry], read: set[int]) -> set[int]:
+    """Entries of a turn whose results nobody reads in any."""
+    makers, positions = _makers(run, entries), run.positions
+    seen = {makers[(n - run.first) % run.width] for n in read if n in positions}
+    return set(range(run.period)) - seen
 
 
 def _is_inside(source: Source, run: Run, maker: int) -> bool:

@@ -102,6 +102,26 @@ def test_a_first_turn_that_differs_stays_outside():
     assert loops(total, kind(2, 12, 4), kind(4, 4)) == [11]
 
 
+def test_a_loop_over_data_that_goes_on_with_its_own_results():
+    def predict(x, w):
+        h, outs = x[:, 0], []
+        for n in range(6):
+            h = mg.tanh((h + x[:, n]) @ w)
+            outs.append(h)
+        for _ in range(5):
+            h = mg.tanh((h + outs[-1]) @ w)
+            outs.append(h)
+        return mg.cat(outs, 1)
+
+    assert loops(predict, kind(2, 6, 4), kind(4, 4)) == [5, 6]
+    x, w = np.random.default_rng(0).standard_normal((2, 6, 4)), np.eye(4) * 0.5
+    found = []
+    for backend in ("cpu", "reference"):
+        with mg.config.override(**{**COMPILED, "backend": backend}):
+            found.append(predict(mg.tensor(x), mg.tensor(w)).numpy())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
 def test_turns_that_one_kernel_computes_stay_as_they_are():
     def orbit(c):
         z = c
