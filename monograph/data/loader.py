@@ -8,7 +8,7 @@ arrays into tensors. With workers, the middle step happens in other processes; s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from monograph import record
@@ -25,6 +25,8 @@ Collate = Callable[[list[Any]], Any]
 FIXED = (
     "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
 )  # fmt: skip
+
+ENDLESS = 1 << 20  # batches of an epoch, from which on nobody waits for the plan of all
 
 
 class DataLoader:
@@ -177,15 +179,17 @@ class DataLoader:
                 self.timeout,
             )
         try:
-            len(self)
+            count = len(self)
         except TypeError:
             raise ValueError("num_workers needs a sampler of known length") from None
         # Every worker is forked with the whole plan of the epoch and takes its share of it, so
-        # nothing has to be sent to the workers.
-        plan = list(self._plan())
+        # nothing has to be sent to the workers. A plan without end is followed by each of them; it
+        # begins here, so that the next epoch has another.
+        plan: Any = self._plan()
+        plan = chain([next(plan)], plan) if count > ENDLESS else list(plan)
         return batches_from_workers(
             self.num_workers,
-            lambda worker: self._fetch_all(plan[worker :: self.num_workers]),
+            lambda worker: self._fetch_all(islice(plan, worker, None, self.num_workers)),
             self._worker_info(seed),
             self.timeout,
         )

@@ -12,6 +12,8 @@ import numpy as np
 
 from monograph.data.randomness import Seedable, numpy_generator
 
+AT_ONCE = 4096  # indices that are drawn together where there may be no end of them
+
 
 class Sized(Protocol):
     def __len__(self) -> int: ...
@@ -86,10 +88,23 @@ class RandomSampler(_Drawn):
         self.replacement = replacement
         self.num_samples = num_samples
 
+    def __iter__(self) -> Iterator[int]:
+        if not self.replacement:
+            return super().__iter__()
+        random = self._random or numpy_generator(None)
+        # A stream of its own: however many are taken of it, the next epoch is another one.
+        return self._drawn_one_by_one(np.random.default_rng(random.integers(2**63)))
+
+    def _drawn_one_by_one(self, random: np.random.Generator) -> Iterator[int]:
+        """Programs ask for more than anybody takes, so they are drawn as they are needed."""
+        left = len(self)
+        while left > 0:
+            drawn = random.integers(len(self.data_source), size=min(left, AT_ONCE))
+            yield from drawn.tolist()
+            left -= len(drawn)
+
     def draw(self, random: np.random.Generator) -> np.ndarray:
         total, wanted = len(self.data_source), len(self)
-        if self.replacement:
-            return random.integers(total, size=wanted)
         if total == 0:
             return np.zeros(0, dtype=np.int64)
         rounds = -(-wanted // total)

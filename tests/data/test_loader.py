@@ -2,6 +2,7 @@
 
 import os
 from collections import namedtuple
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -55,6 +56,18 @@ def test_shuffling_is_repeatable_and_differs_by_epoch(workers):
     assert first != second
     assert sorted(sum(first, [])) == list(range(0, 100, 10))
     assert epochs() == [first, second]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_epoch_without_end(workers):
+    def begun():
+        endless = sampler.RandomSampler(Numbers(), True, 10**10, generator=0)
+        batches = DataLoader(Numbers(), 4, sampler=endless, num_workers=workers)
+        return [labels_of(islice(batches, 3)), labels_of(islice(batches, 3))]
+
+    first, second = begun()
+    assert first != second and begun() == [first, second]
+    assert [len(batch) for batch in first] == [4, 4, 4]
 
 
 def test_drop_last():

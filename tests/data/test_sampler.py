@@ -1,5 +1,7 @@
 """The order in which samples are drawn."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,15 @@ def test_random_sampler_num_samples():
     drawn = list(RandomSampler(range(4), replacement=True, num_samples=100, generator=0))
     assert len(drawn) == 100 and set(drawn) == set(range(4))
     assert list(RandomSampler([])) == []
+
+
+def test_samples_without_end_are_drawn_as_they_are_taken():
+    sampler = RandomSampler(range(4), replacement=True, num_samples=10**10, generator=0)
+    first, second = (list(islice(sampler, 5000)) for _ in range(2))
+    assert len(sampler) == 10**10 and set(first) == set(range(4))
+    assert first != second
+    again = RandomSampler(range(4), replacement=True, num_samples=10**10, generator=0)
+    assert list(islice(again, 5000)) == first
 
 
 def test_subset_and_weighted():
