@@ -63,7 +63,7 @@ def language_model(layers=2):
 
 def on_the_host():
     x = array(40, 30)
-    return lambda: mg.logcumsumexp(x * 2, 1).double() + 1
+    return lambda: mg.searchsorted(mg.arange(5.0), x * 2).double() + 1
 
 
 def along_an_axis():

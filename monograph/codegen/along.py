@@ -24,10 +24,11 @@ INSERTED = 64  # the most elements of a row that are kept in order one by one,
 FEW = 4  # if at most one in this many is wanted
 SELECTED = 16  # if no more than one in this many is wanted, not all are sorted by digits
 LONGEST = 1 << 31  # places have 32 bits while rows are sorted
-TOTALS = frozenset({"scan_add", "scan_mul"})
+TOTALS = frozenset({"scan_add", "scan_mul", "scan_logaddexp"})
 EXTREMES = frozenset({"scan_max", "scan_min"})
 POSITIONS = frozenset({"scan_argmax", "scan_argmin"})  # of extremes
 RECURRENCES = frozenset({"scan_linear"})  # of two arrays
+OF_FLOATS = RECURRENCES | {"scan_logaddexp"}
 ORDERS = frozenset({"argsort", "top_positions"})
 
 
@@ -116,7 +117,7 @@ def make_along(
     if function in TOTALS | EXTREMES | POSITIONS | RECURRENCES:
         if dtype.is_half or (function in TOTALS and dtype is dtypes.bool_):
             return None
-        if function in RECURRENCES and dtype.kind is not Kind.FLOAT:
+        if function in OF_FLOATS and dtype.kind is not Kind.FLOAT:
             return None
         axis += options[0] + 1 if options else 0
         reverse = bool(options[1:]) and options[1]

@@ -68,13 +68,13 @@ def scan_linear(x: Array, factor: Array, axis: int = -1, reverse: bool = False) 
 
 
 @native(like)
-def scan_logaddexp(x: Array) -> Array:
-    """out[i] = log(exp x[0] + … + exp x[i])."""
+def scan_logaddexp(x: Array, axis: int = -1) -> Array:
+    """out[i] = log(exp x[0] + … + exp x[i]) along an axis."""
     if x.dtype.kind == "c":
-        return _scan_logaddexp_complex(x)
-    wide = x.astype(_wide(x), copy=False)
+        return np.moveaxis(_scan_logaddexp_complex(np.moveaxis(x, axis, -1)), -1, axis)
+    wide = x.astype(_wider(x), copy=False)
     with np.errstate(all="ignore"):
-        return np.logaddexp.accumulate(wide, axis=-1).astype(x.dtype, copy=False)
+        return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
 
 def _scan_logaddexp_complex(x: Array) -> Array:

@@ -10,7 +10,6 @@ from ..ir import build, dtypes, index
 from ..ir.dtypes import DType, Kind
 from ..ir.node import coordinates
 from ..tensor import Tensor
-from ..transform.derivative import vjp
 from . import return_types
 from .axis import axis_of, first_of_last, take_along, to_last
 from .define import function, operator
@@ -67,9 +66,9 @@ def running_product(x: Tensor, axis: int = -1) -> Any:
 
 
 @operator(to=None, method=False)
-def running_logsumexp(x: Tensor) -> Any:
+def running_logsumexp(x: Tensor, axis: int = -1) -> Any:
     """out[…, i] = log(exp x[…, 0] + … + exp x[…, i])."""
-    return build.call("scan_logaddexp", x)
+    return _scanned("scan_logaddexp", x, axis)
 
 
 @running_product.derivative
@@ -101,14 +100,16 @@ def _asked(g: Any, factor: Any, axis: int, reverse: bool) -> Any:
 
 
 @running_logsumexp.derivative
-def _(g: Any, y: Any, x: Any) -> Any:
-    """That of the same scan written by doubling."""
-    source = build.apply("mark", x)
-    rows, reach = source, 1
-    while reach < x.shape[-1]:
-        rows = _logaddexp(rows, _shifted(rows, reach, float("-inf"), -1))
-        reach *= 2
-    return vjp([rows], [g], [source]) if x.size else (g,)
+def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
+    """The sum of g[j] exp(x[i] - y[j]) over j >= i; as a recurrence, it has no power above 1."""
+    share = f.conj(_exp_apart(y, _shifted(y, -1, 0.0, axis)))
+    return (running_linear(g, share, axis, True) * f.conj(_exp_apart(x, y)),)
+
+
+def _exp_apart(a: Any, b: Any) -> Any:
+    """exp(a - b), and 1 of equal infinities, which have no difference."""
+    same = getattr(f, "and")(f.eq(a, b), f.eq(f.abs(a), float("inf")))
+    return f.exp(build.select(same, 0.0, a - b))
 
 
 def _shifted(rows: Any, by: int, fill: float, axis: int) -> Any:
@@ -116,18 +117,6 @@ def _shifted(rows: Any, by: int, fill: float, axis: int) -> Any:
     places: list[Any] = list(coordinates(rows.shape))
     places[axis] = place = places[axis] - by
     return build.reindex(rows, rows.shape, places, index.within(place, rows.shape[axis]), fill)
-
-
-def _logaddexp(a: Any, b: Any) -> Any:
-    if a.dtype.is_complex:
-        first = f.real(a) >= f.real(b)
-        larger, smaller = build.select(first, a, b), build.select(first, b, a)
-        return larger + f.log(f.exp(smaller - larger) + 1.0)
-    larger = build.select(a >= b, a, b)
-    apart = build.select(a >= b, b - a, a - b)
-    # Equal infinities have no difference.
-    same = getattr(f, "and")(f.eq(a, b), f.eq(f.abs(a), float("inf")))
-    return larger + f.log1p(f.exp(build.select(same, 0.0, apart)))
 
 
 # --- what users call ----------------------------------------------------------------------------
@@ -166,8 +155,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Any:
     >>> mg.logcumsumexp(mg.tensor([100.0, 100.0]), 0)
     tensor([100.0000, 100.6931])
     """
-    rows, back = to_last(floating(x), dim)
-    return back(running_logsumexp(rows))
+    return _along(floating(x), dim, running_logsumexp)
 
 
 logcumsumexp.operator.saves = {"x": ("x", "result")}

@@ -92,6 +92,14 @@ def test_recurrences(dtype, shape, axis):
     assert "from the last on" in format_along(kernel)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape, axis", [((1,), -1), ((3, 130), -1), ((130, 3), -2)])
+def test_logarithms_of_totals(dtype, shape, axis):
+    x = 30 * np.random.default_rng(0).standard_normal(shape)
+    run("scan_logaddexp", (axis,), shape, dtype, x=x, rtol=1e-6 if dtype.itemsize == 4 else 1e-14)
+    run("scan_logaddexp", (axis,), shape, dtype, x=specials(shape, dtype))
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, dtypes.int64, dtypes.int8], ids=str)
 @pytest.mark.parametrize("shape, axis", [((1,), -1), ((3, 130), -1), ((3, 64), -1), ((130, 3), -2)])
 def test_totals_from_the_last_on(dtype, shape, axis):
@@ -116,11 +124,13 @@ def test_totals_of_special_values():
 def test_narrow_vectors():
     machine = Machine(256)
     run("scan_add", (-1,), (3, 45), dtypes.float32, machine=machine)
+    run("scan_logaddexp", (-1,), (3, 45), dtypes.float32, machine=machine)
     run("argsort", (True,), (3, 450), dtypes.float64, machine=machine)
 
 
 def test_what_there_is_no_kernel_for():
-    assert make_along("scan_logaddexp", (), (3,), dtypes.float32, 1) is None
+    assert make_along("mode_position", (), (3,), dtypes.float32, 1) is None
+    assert make_along("scan_logaddexp", (-1,), (3,), dtypes.int64, 1) is None
     assert make_along("argsort", (False,), (3,), dtypes.complex64, 1) is None
     assert make_along("argsort", (False,), (0, 3), dtypes.float32, 1) is None
     assert make_along("scan_add", (-1,), (3,), dtypes.bfloat16, 1) is None

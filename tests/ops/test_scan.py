@@ -78,6 +78,12 @@ def test_logcumsumexp_does_not_overflow():
     agree(mg.logcumsumexp, torch.logcumsumexp, np.zeros(5), 0, order=2)
 
 
+def test_gradients_of_logcumsumexp_at_infinity_are_numbers():
+    x = mg.tensor([-INF, -INF, 1.0, 2.0], requires_grad=True)
+    mg.logcumsumexp(x, 0)[2:].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0, 0, 1.268941, 0.731059], rtol=1e-6)
+
+
 def test_through_views():
     x = normal(4, 6)
     turned = mg.tensor(x).T[::2]

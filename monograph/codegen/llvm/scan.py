@@ -3,7 +3,8 @@
 Totals of rows that lie in one piece are summed inside a vector by doubling, and the last lane goes
 on to the next vector. Of extremes, most vectors hold none that is better than the best so far.
 Where rows lie side by side, a lane is a row. Each step of a recurrence waits for the one before, so
-several rows go on together. float32 is added up in float64, as PyTorch does.
+several rows go on together. float32 is added up in float64, as PyTorch does. A logarithm of a sum
+goes on as two vectors (`logaddexp.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from ...ir.dtypes import DType, Kind
 from ...ir.extent import Extent
 from ..along import EXTREMES, POSITIONS, RECURRENCES, TOTALS, Along
+from . import logaddexp
 from .order import INFINITIES, splat
 from .sizes import Sizes
 from .text import Number, Text
@@ -23,6 +25,11 @@ VECTORS = 4  # that step along together where lanes are rows
 LANES = 8  # rows of running extremes
 ROWS = 8  # of a recurrence that go on together
 FULL_BITS = 512
+# The number that changes nothing. x + -0 is x also where x is -0; the last one is -∞.
+NEUTRAL = {
+    "fadd": "-0.0", "fmul": "1.0", "add": "0", "mul": "1", "flinear": "1.0",
+    "flogaddexp": "0xFFF0000000000000",
+}  # fmt: skip
 
 
 def write_scan(kernel: Along, sizes: Sizes) -> list[str]:
@@ -74,20 +81,19 @@ class _Total:
         self.element = _type(kernel.dtype)
         self.number = "double" if self.element == "float" else self.element
         floats = kernel.dtype.kind is Kind.FLOAT
-        adds = kernel.function == "scan_add"
-        self.function = ("f" if floats else "") + ("add" if adds else "mul")
-        # x + -0 is x also where x is -0.
-        neutral = {True: "-0.0", False: "1.0"} if floats else {True: "0", False: "1"}
-        self.neutral = neutral[adds]
+        self.function = ("f" if floats else "") + kernel.function.removeprefix("scan_")
+        self.neutral = NEUTRAL[self.function]
+        # The neutral number of each vector that a running total consists of.
+        self.parts = [self.neutral, *(["0.0"] if self.function == "flogaddexp" else [])]
         bits = 64 if self.number == "double" else 8 * kernel.dtype.itemsize
         self.lanes = FULL_BITS // bits
         self.vector = f"<{self.lanes} x {self.number}>"
         self.loaded = f"<{self.lanes} x {self.element}>"
         self.mask = f"<{self.lanes} x i1>"
 
-    def splat(self, element: str) -> str:
-        """The neutral number in all lanes."""
-        return "<" + ", ".join([f"{element} {self.neutral}"] * self.lanes) + ">"
+    def splat(self, element: str, part: int = 0) -> str:
+        """The neutral number of a part in all lanes."""
+        return "<" + ", ".join([f"{element} {self.parts[part]}"] * self.lanes) + ">"
 
     def load(self, text: Text, pointer: str, mask: str | None) -> str:
         """A vector, neutral where it is masked."""
@@ -116,9 +122,43 @@ class _Total:
             f"call void {name}({self.loaded} {value}, ptr {pointer}, i32 1, {self.mask} {mask})"
         )
 
-    def combine(self, text: Text, a: str, b: str) -> str:
+    def begin(self, value: str) -> list[str]:
+        """A vector as a total of itself."""
+        return [value, *(self.splat(self.number, n) for n in range(1, len(self.parts)))]
+
+    def combine(self, text: Text, a: list[str], b: list[str]) -> list[str]:
         """a ⊕ b."""
-        return text.emit(f"{self.function} {self.vector} {a}, {b}")
+        if len(self.parts) == 1:
+            return [text.emit(f"{self.function} {self.vector} {a[0]}, {b[0]}")]
+        given = ", ".join(f"{self.vector} {part}" for part in [*a, *b])
+        both = f"{{ {self.vector}, {self.vector} }}"
+        made = text.emit(f"call {both} {logaddexp.combining(self.lanes)}({given})")
+        return [text.emit(f"extractvalue {both} {made}, {n}") for n in range(2)]
+
+    def end(self, text: Text, total: list[str]) -> str:
+        """The number that a total stands for."""
+        if len(self.parts) == 1:
+            return total[0]
+        given = ", ".join(f"{self.vector} {part}" for part in total)
+        return text.emit(f"call {self.vector} {logaddexp.ending(self.lanes)}({given})")
+
+    def room(self, name: str) -> list[str]:
+        """Where a total is kept between steps: one line of the entry for each part."""
+        return [f"  %{name}.{n} = alloca {self.vector}, align 64" for n in range(len(self.parts))]
+
+    def keep(self, text: Text, name: str, total: list[str]) -> None:
+        """Store a total."""
+        for n, part in enumerate(total):
+            text.do(f"store {self.vector} {part}, ptr %{name}.{n}")
+
+    def kept(self, text: Text, name: str) -> list[str]:
+        """The stored total."""
+        count = len(self.parts)
+        return [text.emit(f"load {self.vector}, ptr %{name}.{n}") for n in range(count)]
+
+    def nothing(self) -> list[str]:
+        """The total of no numbers."""
+        return [self.splat(self.number, n) for n in range(len(self.parts))]
 
 
 def _suffix(element: str) -> str:
@@ -131,7 +171,8 @@ def declarations(kernel: Along) -> set[str]:
         return _extreme_declarations(kernel)
     total = _Total(kernel)
     name = f"v{total.lanes}{_suffix(total.element)}.p0"
-    return {
+    called = logaddexp.functions(total.lanes) if total.function == "flogaddexp" else set()
+    return called | {
         "declare i64 @llvm.smin.i64(i64, i64)",
         f"declare {total.loaded} @llvm.masked.load.{name}(ptr, i32, {total.mask}, {total.loaded})",
         f"declare void @llvm.masked.store.{name}({total.loaded}, ptr, i32, {total.mask})",
@@ -149,7 +190,7 @@ def _row_totals(kernel: Along, text: Text) -> None:
     """Rows in one piece: each vector is summed by doubling, its last lane goes on."""
     total, length = _Total(kernel), kernel.length
     source, target = text.argument(0), text.argument(1)
-    text.entry.append(f"  %carry = alloca {total.vector}, align 64")
+    text.entry += total.room("carry")
     whole = length - length % total.lanes
 
     def turned(value: str) -> str:
@@ -160,30 +201,33 @@ def _row_totals(kernel: Along, text: Text) -> None:
         place = text.add(row, column)
         here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
         there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
-        value = turned(total.load(text, here, mask))
+        value = total.begin(turned(total.load(text, here, mask)))
         reach = 1
         while reach < total.lanes:
             value = total.combine(text, _shifted(text, total, value, reach), value)
             reach *= 2
-        carry = text.emit(f"load {total.vector}, ptr %carry")
-        value = total.combine(text, carry, value)
-        total.store(text, turned(value), there, mask)
-        lasts = ", ".join([f"i32 {total.lanes - 1}"] * total.lanes)
-        last = text.emit(
-            f"shufflevector {total.vector} {value}, {total.vector} poison, "
-            f"<{total.lanes} x i32> <{lasts}>"
-        )
-        text.do(f"store {total.vector} {last}, ptr %carry")
+        value = total.combine(text, total.kept(text, "carry"), value)
+        total.store(text, turned(total.end(text, value)), there, mask)
+        total.keep(text, "carry", [_last(text, total, part) for part in value])
 
     with text.loop("%begin", "%end", 1) as number:
         row = text.mul(number, length)
-        text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry")
+        total.keep(text, "carry", total.nothing())
         with text.loop("0", whole, total.lanes) as column:
             vector(row, text.sub(length - total.lanes, column) if kernel.reverse else column, None)
         if _left_over(length, total.lanes):
             rest = text.number(length - whole)
             last = 0 if kernel.reverse else whole
             vector(row, last, _lane_mask(text, total.lanes, rest))
+
+
+def _last(text: Text, total: _Total, value: str) -> str:
+    """The last lane everywhere."""
+    lanes = ", ".join([f"i32 {total.lanes - 1}"] * total.lanes)
+    return text.emit(
+        f"shufflevector {total.vector} {value}, {total.vector} poison, "
+        f"<{total.lanes} x i32> <{lanes}>"
+    )
 
 
 def _turned(text: Text, total: _Total, value: str) -> str:
@@ -205,14 +249,17 @@ def _left_over(count: int, width: int) -> bool:
     return isinstance(count, Extent) or count % width != 0
 
 
-def _shifted(text: Text, total: _Total, value: str, reach: int) -> str:
-    """The lanes moved up, with the neutral number below them."""
+def _shifted(text: Text, total: _Total, value: list[str], reach: int) -> list[str]:
+    """The lanes moved up, with neutral numbers below them."""
     order = [total.lanes if n < reach else n - reach for n in range(total.lanes)]
     lanes = ", ".join(f"i32 {n}" for n in order)
-    return text.emit(
-        f"shufflevector {total.vector} {value}, {total.vector} {total.splat(total.number)}, "
-        f"<{total.lanes} x i32> <{lanes}>"
-    )
+    return [
+        text.emit(
+            f"shufflevector {total.vector} {part}, {total.vector} {below}, "
+            f"<{total.lanes} x i32> <{lanes}>"
+        )
+        for part, below in zip(value, total.nothing(), strict=True)
+    ]
 
 
 @contextmanager
@@ -224,7 +271,7 @@ def _lanes(kernel: Along, text: Text, total: _Total) -> Iterator[tuple[str, list
     width = VECTORS * total.lanes
     chunks = _chunks(kernel, width)
     for n in range(VECTORS):
-        text.entry.append(f"  %carry{n} = alloca {total.vector}, align 64")
+        text.entry += total.room(f"carry{n}")
     with text.loop("%begin", "%end", 1) as unit:
         block, chunk = text.div(unit, chunks), text.rem(unit, chunks)
         column = text.mul(chunk, width)
@@ -243,17 +290,17 @@ def _lane_totals(kernel: Along, text: Text) -> None:
     source, target = text.argument(0), text.argument(1)
     with _lanes(kernel, text, total) as (base, masks):
         for n in range(VECTORS):
-            text.do(f"store {total.vector} {total.splat(total.number)}, ptr %carry{n}")
+            total.keep(text, f"carry{n}", total.nothing())
         with text.loop("0", kernel.length, 1) as step:
             line = text.add(base, text.mul(_place(kernel, text, step), behind))
             for n, mask in enumerate(masks):
                 place = text.add(line, n * total.lanes)
                 here = text.emit(f"getelementptr {total.element}, ptr {source}, i64 {place}")
                 there = text.emit(f"getelementptr {total.element}, ptr {target}, i64 {place}")
-                carry = text.emit(f"load {total.vector}, ptr %carry{n}")
-                value = total.combine(text, carry, total.load(text, here, mask))
-                total.store(text, value, there, mask)
-                text.do(f"store {total.vector} {value}, ptr %carry{n}")
+                value = total.begin(total.load(text, here, mask))
+                value = total.combine(text, total.kept(text, f"carry{n}"), value)
+                total.store(text, total.end(text, value), there, mask)
+                total.keep(text, f"carry{n}", value)
 
 
 # --- recurrences --------------------------------------------------------------------------------
@@ -308,7 +355,7 @@ def _lane_recurrence(kernel: Along, text: Text) -> None:
             return total.load(text, here, masks[n])  # noqa: B023
 
         def store(value: str, line: str, n: int) -> None:
-            text.do(f"store {total.vector} {value}, ptr %carry{n}")
+            total.keep(text, f"carry{n}", [value])
             there = text.elements(target, total.element, text.add(line, n * total.lanes))
             total.store(text, value, there, masks[n])  # noqa: B023
 
@@ -318,7 +365,7 @@ def _lane_recurrence(kernel: Along, text: Text) -> None:
         with text.loop("1", kernel.length, 1) as step:
             line = text.add(base, text.mul(_place(kernel, text, step), behind))
             for n in range(VECTORS):
-                carry = text.emit(f"load {total.vector}, ptr %carry{n}")
+                (carry,) = total.kept(text, f"carry{n}")
                 grown = text.emit(f"fmul {total.vector} {carry}, {load(factors, line, n)}")
                 value = text.emit(f"fadd {total.vector} {grown}, {load(source, line, n)}")
                 store(value, line, n)
