@@ -14,6 +14,7 @@ import numpy as np
 
 from . import errors, record, sharing
 from .geometry import geometry_of
+from .ir.node import Shape
 from .recorder import Record, current
 from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
 from .tensor import Tensor, blank, from_value
@@ -72,23 +73,31 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
     # A replay reads the storage of its day.
     if base._value().requires_grad or current.recorder.hold:
         return None
-    meta, strides, steps = base._origin()
-    origin = (meta, strides, (*steps, (operator, attributes)))
-    try:
-        found = geometry_of(*origin)
-    except (ValueError, TypeError, IndexError):
-        return None  # the call says what is wrong, in its own words
-    if found is None or not found.is_contiguous:
-        return None
-    value = Value(meta_of(found.shape, found.dtype))
-    data, begin, size = whole.array(), found.offset, value.meta.size
-    if found.dtype is not whole.meta.dtype:
-        data = data.reshape(-1).view(found.dtype.numpy)
+    row = None
+    if base._view is None and operator.name == "index":
+        row = _row(whole.meta.shape, attributes[0])
+    if row is not None:
+        origin: Origin = (whole.meta, None, ((operator, attributes),))
+        (begin, shape), dtype = row, whole.meta.dtype
+    else:
+        meta, strides, steps = base._origin()
+        origin = (meta, strides, (*steps, (operator, attributes)))
+        try:
+            found = geometry_of(*origin)
+        except (ValueError, TypeError, IndexError):
+            return None  # the call says what is wrong, in its own words
+        if found is None or not found.is_contiguous:
+            return None
+        begin, shape, dtype = found.offset, found.shape, found.dtype
+    value = Value(meta_of(shape, dtype))
+    data, size = whole.array(), value.meta.size
+    if dtype is not whole.meta.dtype:
+        data = data.reshape(-1).view(dtype.numpy)
     if begin == 0:
         origin = (value.meta, None, ())
     if size != data.size:
         data = data.reshape(-1)[begin : begin + size]
-    value.memory = piece = Memory(data.reshape(found.shape))
+    value.memory = piece = Memory(data.reshape(shape))
     piece.part_of = value.viewed = whole
     before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
     if not current.recorder.grad:
@@ -97,6 +106,27 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
     made._storage = storage
     made._view = View((before, operator, attributes), storage.version, value, origin, birth)
     return made
+
+
+def _row(shape: Shape, places: tuple[Any, ...]) -> tuple[int, Shape] | None:
+    """Where x[i, j] begins in memory, and its shape; None of any other indexing.
+
+    As its geometry says, in a third of the time: programs take ever new rows of their data.
+    """
+    begin, count = 0, 0
+    for place, extent in zip(places, shape, strict=False):
+        if place.__class__ is not int:
+            break
+        if not -extent <= place < extent:
+            return None
+        begin = begin * extent + (place + extent if place < 0 else place)
+        count += 1
+    rest = shape[count:]
+    if not count or 0 in rest or places[count:] != ((None, None, None),) * len(rest):
+        return None
+    for extent in rest:
+        begin *= extent
+    return begin, rest
 
 
 def settled(given: Tensor, value: Value) -> Value:

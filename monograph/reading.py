@@ -35,6 +35,8 @@ class Readable:
             copy.flags.writeable = False  # a write would not be seen
             return copy
         line = base.reshape(-1).view(found.dtype.numpy)[found.offset :]
+        if found.is_contiguous:
+            return line[: found.size].reshape(found.shape)
         steps = [s * line.itemsize for s in found.strides]
         return np.lib.stride_tricks.as_strided(line, found.shape, steps)
 
@@ -82,6 +84,9 @@ class Readable:
             raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
         if self._view is None:
             return record.read(self._storage).item()
+        if self._view.value.ready and self._view.version == self._storage.version:
+            record.wait()
+            return self._view.value.array().item()
         found = geometry_of(self._storage.value.meta, None, self._view.chain())
         if found is None:
             return self._array().item()

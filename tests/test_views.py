@@ -273,3 +273,35 @@ def test_a_piece_shows_what_numpy_writes_later():
     assert (piece + 0).tolist() == [6.0, 6.0]
     piece.add_(1)
     assert array[1].tolist() == data[1].tolist() == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("key", [(1,), (-1, 2), (0, -1, 3), (1, 2, slice(None)), (slice(None), 0)])
+def test_rows_of_data_lie_where_their_geometry_says(key):
+    x = mg.arange(24).reshape(2, 3, 4).clone()
+    wanted = x.numpy().copy()
+    row = x[key]
+    assert row.tolist() == wanted[key].tolist()
+    assert (row.storage_offset(), row.stride()) == _placed(wanted, key)
+    x.add_(1)
+    assert row.tolist() == (wanted + 1)[key].tolist()
+    with pytest.raises(IndexError):
+        x[(*key[:-1], 9)]
+
+
+def _placed(array, key):
+    part = array[key]
+    first = np.arange(array.size).reshape(array.shape)[key].reshape(-1)[0]
+    return first, tuple(step // array.itemsize for step in getattr(part, "strides", ()))
+
+
+def test_a_number_of_data_is_read_as_it_is_now():
+    x = mg.tensor([1.0, 2.0, 3.0])
+    mg.synchronize()
+    second = x[1]
+    assert second.item() == 2.0
+    x.mul_(2)
+    assert second.item() == 4.0
+    x[1] = 7.0
+    assert second.item() == 7.0
+    x.numpy()[1] = 8.0
+    assert second.item() == 8.0

@@ -10,6 +10,7 @@ nobody sees what lies between its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from .. import launches, pending, record, statistics
@@ -87,15 +88,14 @@ def _walk(roots: Sequence[Value]) -> Tapes:
             raise Unfit
         when = _time(tape)
         for v in tape.inputs:
-            if v.__class__ is Value and v.requires_grad:
-                if v.tape is not None and _time(v.tape) >= when:  # of another thread
+            if v.__class__ is Value and v.requires_grad and v.tape is not None:
+                if _time(v.tape) >= when:  # of another thread
                     raise Unfit
                 stack.append(v)
     return found
 
 
-def _time(tape: Record) -> tuple[int, int]:
-    return tape.born, tape.place
+_time = attrgetter("born", "place")
 
 
 def _latest(order: list[Record]) -> list[Record]:
@@ -192,15 +192,19 @@ class Segment:
     def add(self, tape: Record, results: Sequence[Value]) -> None:
         """Record a call once more; of its results, what is known is not computed again."""
         self._append(tape)
-        places, first = self.places, self.first[id(tape)]
+        places, leaves, first = self.places, self.leaves, self.first[id(tape)]
         for value in results:
             place = first + value.index
             if value.memory is None:
                 record.residuals.note(value)
-            else:
-                self.leaves.append(value)
-                place = self.entry(_known_record(value.meta), (place, -len(self.leaves)))
-            places[id(value)] = place
+                places[id(value)] = place
+                continue
+            leaves.append(value)
+            known = _known_record(value.meta)
+            self.records.append(known)  # `entry`, without the call
+            self.key += (known.signature.number, place, -len(leaves))
+            places[id(value)] = self.count
+            self.count += 1
 
     def entry(self, made: Record, refs: Sequence[Any]) -> int:
         """Append a record whose inputs stand at these places; the position of its first result."""
@@ -223,7 +227,8 @@ class Segment:
         return found
 
     def _append(self, tape: Record) -> None:
-        part: list[Any] = []
+        number = tape.signature.number
+        part: list[Any] = [-number if tape.stop else number]
         places = self.places
         for given in tape.inputs:
             kind = given.__class__
@@ -238,10 +243,10 @@ class Segment:
             else:
                 self.slots.append(given)
                 part.append(kind)
-        at = len(self.key)
-        self.first[id(tape)] = self.entry(tape, part)
-        if tape.stop:
-            self.key[at] = -self.key[at]
+        self.records.append(tape)
+        self.key += part
+        self.first[id(tape)] = self.count
+        self.count += len(tape.signature.outputs)
 
     def _again(self, value: Value) -> None:
         """Record what computes a value that was not kept and has no derivative."""

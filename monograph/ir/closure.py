@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import build, by_numpy, index, reference, scalar
-from .convert import convert, widened
+from .convert import converted, widened
 from .dtypes import accumulator
 from .node import (
     Buffer,
@@ -45,13 +45,14 @@ class Closure:
     """A graph as a function: `closure(*given)` is the list of its outputs' values.
 
     `given` are the values of those inputs that are named in `inputs`, in this order: the numbers of
-    Buffers (arrays) and Slots (Python numbers), which are numbered together.
+    Buffers (arrays) and Slots (Python numbers), which are numbered together. NumPy's warnings are
+    to be off while it runs.
     """
 
     def __init__(self, outputs: Sequence[Node]) -> None:
         self._names: dict[int, str] = {}  # of nodes, by id
         self._constants: dict[str, Any] = {
-            "convert": convert,
+            "converted": converted,
             "widened": widened,
             "ndarray": np.ndarray,
         }
@@ -111,7 +112,7 @@ class Closure:
         """The value of an expression in the dtype of a node."""
         name = self._let(expression)
         numpy, dtype = self._constant(node.dtype.numpy), self._constant(node.dtype)
-        self._lines.append(f"if {name}.dtype != {numpy}: {name} = convert({name}, {dtype})")
+        self._lines.append(f"if {name}.dtype != {numpy}: {name} = converted({name}, {dtype})")
         return name
 
     def _map(self, node: Map, operands: list[str]) -> str:

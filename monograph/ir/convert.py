@@ -24,18 +24,26 @@ def convert(given: Any, dtype: DType) -> Array:
     array([  1, 127,   0], dtype=int8)
     """
     x: Array = np.asarray(given)
+    if from_numpy(x.dtype) is dtype:
+        return x
+    with np.errstate(all="ignore"):
+        return converted(x, dtype)
+
+
+def converted(given: Any, dtype: DType) -> Array:
+    """The same where NumPy's warnings are off already."""
+    x: Array = np.asarray(given)
     source = from_numpy(x.dtype)
     if source is dtype:
         return x
-    with np.errstate(all="ignore"):
-        if dtype.kind is Kind.BOOL:
-            return np.asarray(x != 0)
-        if source.is_complex and not dtype.is_complex:
-            x, source = x.real, source.to_real()
-        if source.is_floating_point and dtype.kind is Kind.INT:
-            return _saturate(widened(x), np.iinfo(dtype.numpy))
-        made: Array = x.astype(dtype.numpy)
-        return made
+    if dtype.kind is Kind.BOOL:
+        return np.asarray(x != 0)
+    if source.is_complex and not dtype.is_complex:
+        x, source = x.real, source.to_real()
+    if source.is_floating_point and dtype.kind is Kind.INT:
+        return _saturate(widened(x), np.iinfo(dtype.numpy))
+    made: Array = x.astype(dtype.numpy)
+    return made
 
 
 def widened(x: Array) -> Array:

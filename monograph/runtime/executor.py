@@ -318,7 +318,8 @@ class Executor:
 
     def synchronize(self) -> None:
         """Return when everything submitted so far has completed."""
-        if self._native is not None:
+        if self._in_flight:  # else all of it is known to have completed
+            assert self._native is not None
             self.wait(self._native.submitted.value)
 
     @property
