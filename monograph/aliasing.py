@@ -75,7 +75,9 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
         return None
     row = None
     if base._view is None and operator.name == "index":
-        row = _row(whole.meta.shape, attributes[0])
+        places = attributes[0]
+        if places and places[0].__class__ is int:
+            row = _row(whole.meta.shape, places)
     if row is not None:
         origin: Origin = (whole.meta, None, ((operator, attributes),))
         (begin, shape), dtype = row, whole.meta.dtype
@@ -122,7 +124,7 @@ def _row(shape: Shape, places: tuple[Any, ...]) -> tuple[int, Shape] | None:
         begin = begin * extent + (place + extent if place < 0 else place)
         count += 1
     rest = shape[count:]
-    if not count or 0 in rest or places[count:] != ((None, None, None),) * len(rest):
+    if 0 in rest or places[count:] != ((None, None, None),) * len(rest):
         return None
     for extent in rest:
         begin *= extent
