@@ -65,7 +65,7 @@ def take_data(target: Tensor, new: Tensor) -> None:
         return  # `x.data -= y` has written already, and hands back what it wrote to
     old = target._value()
     leaf = old.requires_grad and old.tape is None
-    changes.count += 1
+    changes.leave(target._storage)
     if not _is_temporary(new):
         new = _cut_off(new)
     _share(target, new)

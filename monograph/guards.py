@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 PACKAGE = __name__.partition(".")[0]
 PLAIN = (bool, int, float, complex, str, bytes, NoneType)
@@ -25,10 +26,17 @@ _MISSING: Any = type("_Missing", (), {"__repr__": lambda self: "gone"})()
 
 
 class Changes:
-    """Counts writes to attributes of modules, and to the flags of tensors."""
+    """Counts writes to attributes of modules, and to the flags and the data of tensors."""
 
     def __init__(self) -> None:
         self.count = 0
+        # How many tensors have left a storage for another, as `x.data = y` does.
+        self.left: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+    def leave(self, storage: Any) -> None:
+        """A tensor lies in another storage from now on."""
+        self.count += 1
+        self.left[storage] = self.left.get(storage, 0) + 1
 
 
 changes = Changes()
@@ -143,7 +151,8 @@ class Guards:
         self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}
         self.gradients: list[tuple[Any, Any]] = []  # a tensor, and its gradient then, or None
         self.needed: list[Any] = []  # tensors that must have a gradient
-        self.flags: list[tuple[Any, bool]] = []  # a storage, and whether it required gradients
+        # A storage, whether it required gradients, and how many tensors had left it.
+        self.flags: list[tuple[Any, bool, int]] = []
         self._functions: dict[Any, tuple[FunctionType, Mapping[str, Any]]] = {}
         self._done = 0
         self._count = changes.count
@@ -263,6 +272,10 @@ class Guards:
         if isinstance(value, (FunctionType, MethodType, functools.partial)) or _is_jitted(value):
             self._enter(value, {})
 
+    def capture(self, storage: Any) -> None:
+        """Guard a storage that the function found by itself, and what is in it at each replay."""
+        self.flags.append((storage, storage.value.requires_grad, changes.left.get(storage, 0)))
+
     def objects(self) -> list[Any]:
         """All that was found behind names, in closures and in modules."""
         found = [each[2] for each in self.names.values()]
@@ -307,9 +320,11 @@ class Guards:
         return None
 
     def _changed_modules(self) -> str | None:
-        for storage, flag in self.flags:
+        for storage, flag, left in self.flags:
             if storage.value.requires_grad is not flag:
                 return f"requires_grad of a captured tensor is now {not flag}"
+            if changes.left.get(storage, 0) != left:
+                return "the data of a captured tensor is another"
         for module, facts in self.modules.values():
             now = _facts(module)
             for name in {**facts, **now}:

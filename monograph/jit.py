@@ -278,7 +278,7 @@ def _guard_tensors(
     captured = replay.captured
     known = {id(storage) for storage in captured}
     for storage in captured:
-        guards.flags.append((storage, storage.value.requires_grad))
+        guards.capture(storage)
         leaf = storage.value.leaf() if storage.value.leaf is not None else None
         held = None if leaf is None else leaf._grad
         if held is None or id(held._storage) not in known:

@@ -541,3 +541,18 @@ def test_autocast_is_a_mode():
         assert run(x).dtype is mg.bfloat16
     assert run(x).dtype is mg.float32
     assert run.reasons == ["traced again: autocast is now monograph.bfloat16, was None"]
+
+
+def test_data_that_is_replaced():
+    layer = nn.Linear(3, 2, bias=False)
+    other = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    x = mg.ones(1, 3)
+    call = mg.jit(lambda x: layer(x))
+    with mg.no_grad():
+        for _ in range(3):
+            call(x)
+        layer.weight.data = other
+        for factor in (1.0, 2.0, 3.0):  # traced anew once, and replayed on what is there
+            other.copy_(other / other[0, 0] * factor)
+            assert call(x).tolist() == [[6.0 * factor, 15.0 * factor]]
+    assert layer.weight.data_ptr() == other.data_ptr()
