@@ -219,16 +219,25 @@ VISION = Tree(
         "": (_IMAGES,),
         "io": (),  # images and videos are read by other libraries
         "transforms": (f"{_IMAGES}.transforms",),
-        "transforms.autoaugment": (f"{_IMAGES}.transforms.augmentation",),
+        "transforms.autoaugment": (
+            f"{_IMAGES}.transforms.augmentation",
+            f"{_IMAGES}.transforms.policies",
+        ),
         "transforms.functional": (
             f"{_IMAGES}.transforms.functional",
             f"{_IMAGES}.transforms.tones",
+            f"{_IMAGES}.transforms.warps",
         ),
         "transforms.transforms": (f"{_IMAGES}.transforms",),
-        "transforms.v2": (f"{_IMAGES}.transforms",),
+        "transforms.v2": (
+            f"{_IMAGES}.transforms",
+            f"{_IMAGES}.transforms.batches",
+            f"{_IMAGES}.transforms.classes",
+        ),
         "transforms.v2.functional": (
             f"{_IMAGES}.transforms.functional",
             f"{_IMAGES}.transforms.tones",
+            f"{_IMAGES}.transforms.warps",
         ),
         "datasets": (f"{_IMAGES}.datasets",),
         "datasets.folder": (f"{_IMAGES}.datasets",),

@@ -81,7 +81,7 @@ _TITLES = {
     "googlenet": "GoogLeNet", "inception_v": "Inception_V", "efficientnet": "EfficientNet",
     "convnext": "ConvNeXt", "vit": "ViT", "swin": "Swin", "regnet": "RegNet", "mnasnet": "MNASNet",
 }  # fmt: skip
-_CAPITALS = ("efficientnet", "vit", "swin", "regnet")  # the rest of these is in capitals
+_CAPITALS = ("efficientnet", "regnet", "resnext", "swin", "vit")  # the rest of these is in capitals
 _PARTS = {
     "_bn": "_BN", "large": "Large", "small": "Small", "tiny": "Tiny", "base": "Base", "_x": "_X"
 }  # fmt: skip

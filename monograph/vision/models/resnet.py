@@ -147,6 +147,7 @@ _KINDS: dict[str, tuple[Any, list[int], dict[str, Any]]] = {
     "resnet152": (Bottleneck, [3, 8, 36, 3], {}),
     "resnext50_32x4d": (Bottleneck, [3, 4, 6, 3], {"groups": 32, "width_per_group": 4}),
     "resnext101_32x8d": (Bottleneck, [3, 4, 23, 3], {"groups": 32, "width_per_group": 8}),
+    "resnext101_64x4d": (Bottleneck, [3, 4, 23, 3], {"groups": 64, "width_per_group": 4}),
     "wide_resnet50_2": (Bottleneck, [3, 4, 6, 3], {"width_per_group": 128}),
     "wide_resnet101_2": (Bottleneck, [3, 4, 23, 3], {"width_per_group": 128}),
 }

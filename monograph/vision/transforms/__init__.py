@@ -42,3 +42,5 @@ from .classes import (
     ToTensor,
 )
 from .functional import InterpolationMode
+from .policies import AugMix, AutoAugment, AutoAugmentPolicy
+from .warps import ElasticTransform, LinearTransformation, RandomPerspective

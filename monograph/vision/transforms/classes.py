@@ -31,6 +31,8 @@ class _WorkerDraws:
     integers = staticmethod(np.random.randint)
     permutation = staticmethod(np.random.permutation)
     normal = staticmethod(np.random.normal)
+    beta = staticmethod(np.random.beta)
+    dirichlet = staticmethod(np.random.dirichlet)
 
 
 class Transform(Module):

@@ -520,3 +520,4 @@ from . import tones as _tones  # noqa: E402
 adjust_gamma, adjust_sharpness = _tones.adjust_gamma, _tones.adjust_sharpness
 autocontrast, equalize = _tones.autocontrast, _tones.equalize
 posterize, solarize = _tones.posterize, _tones.solarize
+horizontal_flip, vertical_flip = hflip, vflip

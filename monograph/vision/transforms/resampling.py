@@ -73,13 +73,17 @@ def turned(
     y, x = np.meshgrid(np.arange(high) + 0.5, np.arange(wide) + 0.5, indexing="ij")
     centre = np.array([wide / 2, high / 2]) if expand else middle
     away = np.stack([x - centre[0] - shift[0], y - centre[1] - shift[1]], -1)
-    source = away @ matrix.T + middle - 0.5
+    return sampled(array, away @ matrix.T + middle - 0.5, name, fill)
+
+
+def sampled(array: np.ndarray, source: np.ndarray, name: str, fill: Any) -> np.ndarray:
+    """The array at places [height, width, (x, y)] that may lie between pixels, or outside."""
     background = np.zeros(array.shape[2]) if fill is None else np.broadcast_to(fill, array.shape[2])
     if name == "nearest":
         return _taken(array, np.rint(source).astype(int), background)
     low = np.floor(source).astype(int)
     part = source - low
-    made = np.zeros((high, wide, array.shape[2]))
+    made = np.zeros((*source.shape[:2], array.shape[2]))
     for dx in (0, 1):
         for dy in (0, 1):
             share = part[..., 0] if dx else 1 - part[..., 0]
