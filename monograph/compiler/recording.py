@@ -168,6 +168,9 @@ class Expansion:
             result, contents = inputs
             assert result is not None and contents is not None
             if result.inputs:
+                # Marked, so that what views it is not made a view of what it was computed from:
+                # that may have other contents by now.
+                result = self._mark(result, len(self.results))
                 self.known[result.id] = contents
             outputs = [result]
         else:

@@ -22,7 +22,9 @@ MOST = 1 << 8  # such vectors: the copy looks at all of them for each
 def in_steps(pieces: Sequence[Node]) -> Node | None:
     """The pieces along a new first axis, as a view of what they are pieces of; None if not."""
     first = pieces[0]
-    if len(pieces) < 2 or not all(_is_piece(piece, first) for piece in pieces):
+    if len(pieces) < 2 or 0 in first.shape:
+        return None
+    if not all(_is_piece(piece, first) for piece in pieces):
         return None
     count = len(pieces)
     up: dict[Expr, Expr] = {axis(k, n): axis(k + 1, n) for k, n in enumerate(first.shape)}

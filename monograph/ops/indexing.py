@@ -221,8 +221,9 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
         target = shape.basic_index(x, ()) if view is x else view
         if isinstance(new, Tensor) and elements.lies_at(new, target):
             return  # x[k] += 1 writes the view x[k], which was written already
-        refuse_partial(target, (new,))
-        target._write(_fitted(values, tuple(target.shape)))
+        fitted = _fitted(values, tuple(target.shape))
+        refuse_partial(target, (fitted,))
+        target._write(fitted)
 
 
 def _fitted(values: Tensor, size: tuple[int, ...]) -> Tensor:

@@ -190,6 +190,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     offset = input.storage_offset() if storage_offset is None else int(storage_offset)
     sizes, strides = sizes_of((size,)), sizes_of((stride,))
     line = storage_line(input)
+    if line.requires_grad and not input.requires_grad:
+        line = line.detach()  # as x is
     made: Tensor = strided(line, sizes, strides, offset)
     if input.requires_grad and not line.requires_grad and input._view is not None:
         # A view that is a leaf itself: derivatives go to it, not to what it was taken from.

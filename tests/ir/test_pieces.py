@@ -53,3 +53,9 @@ def test_small_vectors_of_their_own_are_copied_side_by_side():
         assert joined([build.buffer(n, (4096,), float64) for n in range(5)]) is None
         assert joined([*pieces, build.buffer(5, (3,), float64)]) is None
         assert joined([*pieces, pieces[0] * 2]) is None
+
+
+def test_pieces_without_elements():
+    with interning():
+        x = build.buffer(0, (3, 0), float64)
+        assert in_steps([build.reindex(x, (0,), [n, axis(0, 0)]) for n in range(3)]) is None

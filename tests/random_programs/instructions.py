@@ -18,7 +18,7 @@ SMOOTH = [
     "{x}.tanh().expm1()", "({x} * {x}).log1p()", "({x} * {x} + 0.3).rsqrt()",
 ]  # fmt: skip
 KINKED = ["{x}.relu()", "{x}.abs()", "F.leaky_relu({x})", "{x}.sign()", "{x}.clamp(min=0)"]
-COMPLEX = ["{x}.conj()", "{x} * {x}", "{x} * (0.3+0.5j)", "-{x}", "{x}.real", "{x}.imag",
+COMPLEX = ["{x}.conj_physical()", "{x} * {x}", "{x} * (0.3+0.5j)", "-{x}", "{x}.real", "{x}.imag",
            "({x} * 0.5).exp()", "{x}.abs()", "{x}.angle()"]  # fmt: skip
 WHOLE = [
     "-{x}",

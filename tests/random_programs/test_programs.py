@@ -60,6 +60,25 @@ def test_many_programs(mode, seed):
 # --- programs that once went wrong ---
 
 FOUND = {
+    "a view of what is known, of data that was written over": """
+        x = mg.tensor([-0.978, 0.666], dtype=mg.float64).reshape((2,)).requires_grad_()
+        read(x)
+        y = x.index_select(0, mg.tensor([1])).reshape([])
+        with mg.no_grad(): x.fill_(0.25)
+        loss = (y * 0.4).sum()
+        loss.backward(retain_graph=True)
+    """,
+    "strides of what was cut off": """
+        x = mg.tensor([1.6, 1.8, -1.3]).requires_grad_()
+        y = (x * 2).detach().as_strided([2], [2], 0)
+        loss = (x[:2] * y).sum()
+        loss.backward()
+    """,
+    "a tensor written to itself with one axis more": """
+        x = mg.tensor([1.0, 2.0])
+        x[None] = x
+        x[:] = x[None]
+    """,
     "fill keeps what was there on the tape": """
         x = mg.tensor([1.5, -0.5], dtype=mg.float32).requires_grad_()
         y = x * 2
