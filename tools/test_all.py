@@ -43,7 +43,8 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.jobs]
+        # Long tests stand side by side: a process that has none left takes some of another's.
+        command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.jobs, "--dist=worksteal"]
         command += ["-m", "long or not long", f"--junitxml={report}", *rest]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         cases = read_cases(report) if report.exists() else []
