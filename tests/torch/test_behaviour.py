@@ -208,7 +208,6 @@ def test_timer():
 REFUSED = [
     "utils.cpp_extension.load", "quantization.quantize_dynamic", "ao.quantization.prepare",
     "nested.nested_tensor", "package.PackageExporter", "distributed.all_to_all",
-    "autograd.forward_ad.enter_dual_level",
 ]  # fmt: skip
 
 
