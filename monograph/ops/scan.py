@@ -101,8 +101,11 @@ def _asked(g: Any, factor: Any, axis: int, reverse: bool) -> Any:
 
 @running_logsumexp.derivative
 def _(g: Any, y: Any, x: Any, axis: int = -1) -> Any:
-    """The sum of g[j] exp(x[i] - y[j]) over j >= i; as a recurrence, it has no power above 1."""
-    share = f.conj(_exp_apart(y, _shifted(y, -1, 0.0, axis)))
+    """The sum of g[j] exp(x[i] - y[j]) over j >= i; as a recurrence, it has no power above 1.
+
+    Behind the last there is infinity: its share is 0, and so are all derivatives of that.
+    """
+    share = f.conj(_exp_apart(y, _shifted(y, -1, float("inf"), axis)))
     return (running_linear(g, share, axis, True) * f.conj(_exp_apart(x, y)),)
 
 

@@ -140,3 +140,15 @@ def test_trapezoids(name):
     agree(ours, theirs, normal(3, 1), order=0)
     with pytest.raises(RuntimeError, match="one x value"):
         ours(mg.zeros(4), mg.zeros(3))
+
+
+def test_second_derivatives_of_running_logarithms_at_large_numbers():
+    data = np.array([[1000.0, 0.0, -5.0, 999.5], [3.0, 2.0, 1.0, 0.5]])
+    found = []
+    for library in (mg, torch):
+        x = library.tensor(data).requires_grad_()
+        y = (x.logcumsumexp(1) * library.arange(1, 5)).sum()
+        (first,) = library.autograd.grad(y, [x], create_graph=True)
+        (second,) = library.autograd.grad((first * first).sum(), [x])
+        found.append(second.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
