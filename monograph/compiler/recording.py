@@ -168,6 +168,7 @@ class Expansion:
             result, contents = inputs
             assert result is not None and contents is not None
             if result.inputs:
+                self.known[result.id] = contents  # which its derivative reads
                 # Marked, so that what views it is not made a view of what it was computed from:
                 # that may have other contents by now.
                 result = self._mark(result, len(self.results))
