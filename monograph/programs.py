@@ -6,7 +6,7 @@ the first sizes were compiled as constants; sizes that stay get constants again.
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
 notebook answers in milliseconds. A recording that keeps coming with another number of the same
 operators, as that of an episode does, is interpreted too, until that has taken as long as compiling
-it would.
+it would, or it comes again at once: then it is a step of a loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -39,6 +39,7 @@ KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 LENGTHS = 2  # numbers of the same operators that are compiled; after that, others are interpreted
+NEAR = 4  # meetings of interpreted recordings within which a step of a loop comes again
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
@@ -50,6 +51,7 @@ class _Interpreted:
     program: ByNumPy
     length: int  # entries of the recording
     before: float  # seconds that programs for the same recording took before it
+    met: int  # the number of its last meeting among those of all interpreted recordings
 
     @property
     def seconds(self) -> float:
@@ -61,9 +63,10 @@ class Programs:
 
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
-        self._met: set[Any] = set()  # keys that were interpreted once
+        self._met: dict[Any, int] = {}  # by keys that were interpreted once: the meeting
         self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
         self._interpreted: dict[Any, _Interpreted] = {}
+        self._meetings = 0  # of recordings that were interpreted
         self.pace = PACE  # as `PACE`, of late
         self._families: dict[Any, Family] = {}  # by structure: programs for many sizes
         self._shared: deque[Any] = deque()  # keys that such programs were set up for, oldest first
@@ -140,8 +143,8 @@ class Programs:
                 statistics.note_miss(f"{lookup}; made for many sizes")
                 return self._share(key, executable, digest)
         if backend == "cpu" and key not in self._met and _is_small(recording):
-            self._met.add(key)
-            statistics.counters.interpreted += 1
+            self._met[key] = self._meetings
+            self._note_meeting()
             return _interpreted(recording)
         if backend == "cpu" and self._is_endless(recording):
             executable = self._interpret(key, recording)
@@ -167,24 +170,33 @@ class Programs:
     def _interpreted_again(
         self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
     ) -> Executable | None:
-        """A program that was interpreted before, but not so long that compiling it pays."""
+        """A program that was interpreted before, but not so often that compiling it pays."""
         held = self._interpreted[key]
         program = held.program
         if program.writes != writes or not set(program.outputs) >= set(wanted):
             return None
-        if held.seconds > self.pace * held.length:
+        if self._is_worth_compiling(held):
             return None
-        self._note_interpreted(key, held)
+        self._note_interpreted(key, replace(held, met=self._meetings))
         return program
 
+    def _is_worth_compiling(self, held: _Interpreted) -> bool:
+        """Whether a recording is a step of a loop, or has cost as much as compiling it would."""
+        return self._is_soon(held.met) or held.seconds > self.pace * held.length
+
+    def _is_soon(self, met: int) -> bool:
+        return self._meetings - met <= NEAR
+
     def _interpret(self, key: Any, recording: Recording) -> Executable | None:
-        """A program that is interpreted; None where it was so long that compiling it pays."""
-        length = len(recording.entries)
-        spent = self._interpreted[key].seconds if key in self._interpreted else 0.0
-        if spent > self.pace * length:
+        """A program that is interpreted; None where it was so often that compiling it pays."""
+        held = self._interpreted.get(key)
+        if held is None and key in self._met and self._is_soon(self._met[key]):
+            return None
+        if held is not None and self._is_worth_compiling(held):
             del self._interpreted[key]
             return None
-        held = _Interpreted(_interpreted(recording), length, spent)
+        length, before = len(recording.entries), 0.0 if held is None else held.seconds
+        held = _Interpreted(_interpreted(recording), length, before, self._meetings)
         self._note_interpreted(key, held)
         return held.program
 
@@ -193,6 +205,10 @@ class Programs:
         self._interpreted[key] = held
         if len(self._interpreted) > SHARED:
             del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
+        self._note_meeting()
+
+    def _note_meeting(self) -> None:
+        self._meetings += 1
         statistics.counters.interpreted += 1
 
     def _lookup(

@@ -53,12 +53,25 @@ def test_an_episode_that_comes_again_is_compiled(monkeypatch):
             episode(weight, turns).item()
     mg.stats.reset()
     monkeypatch.setattr(record.programs, "pace", float("inf"))  # compiling would take for ever
-    losses = [episode(weight, 25).item() for _ in range(20)]
+    losses = [episode(weight, 25 + n % 6).item() for n in range(24)]
     assert mg.stats().compilations == 0
     monkeypatch.setattr(record.programs, "pace", 0.0)  # what was spent would have been enough
-    losses += [episode(weight, 25).item() for _ in range(3)]
-    assert mg.stats().compilations == 1
-    np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+    losses += [episode(weight, 25 + n % 6).item() for n in range(6)]
+    assert mg.stats().compilations >= 1  # which says how long compiling takes
+    np.testing.assert_allclose(losses, 5 * losses[:6], rtol=1e-5)
+
+
+def test_a_step_of_a_loop_is_no_episode(monkeypatch):
+    weight = mg.full((3,), 0.3)
+    weight.tolist()
+    for turns in range(8, 8 + LENGTHS):
+        for _ in range(2):
+            episode(weight, turns).item()
+    monkeypatch.setattr(record.programs, "pace", float("inf"))
+    mg.stats.reset()
+    for _ in range(3):
+        episode(weight, 40).item()
+    assert (mg.stats().interpreted, mg.stats().compilations) == (1, 1)
 
 
 def test_a_long_loop_of_small_tensors_is_interpreted_when_it_is_met_first():
