@@ -56,6 +56,16 @@ def assert_same(found, wanted):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
+def assert_as_expected(*given, **options):
+    """Take the steps; what was pending in each."""
+    wanted, _ = expected(lambda: steps(*given, **options))
+    with mg.config.override(**CPU):
+        found, pending = steps(*given, **options)
+    for one, other in zip(found, wanted, strict=True):
+        assert_same(one, other)
+    return pending
+
+
 def steps(count, before_backward=lambda n, model, loss: loss.item(), dropout=0.0):
     """Gradients of each step, and how many calls the backward pass left pending."""
     model, x, h = prepared(dropout)
@@ -72,11 +82,7 @@ def steps(count, before_backward=lambda n, model, loss: loss.item(), dropout=0.0
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_gradients_come_with_a_loss_that_is_read(dropout):
-    wanted, _ = expected(lambda: steps(3, dropout=dropout))
-    with mg.config.override(**CPU):
-        found, pending = steps(3, dropout=dropout)
-    for one, other in zip(found, wanted, strict=True):
-        assert_same(one, other)
+    pending = assert_as_expected(3, dropout=dropout)
     assert pending[0] > 0
     assert pending[1:] == [0, 0]
 
@@ -129,11 +135,7 @@ def test_other_leaves_than_the_last_time():
         if n == 3:
             model.out.requires_grad_(True)
 
-    wanted, _ = expected(lambda: steps(5, freeze))
-    with mg.config.override(**CPU):
-        found, _ = steps(5, freeze)
-    for one, other in zip(found, wanted, strict=True):
-        assert_same(one, other)
+    assert_as_expected(5, freeze)
 
 
 def test_a_second_pass_over_the_same_graph():
@@ -141,11 +143,7 @@ def test_a_second_pass_over_the_same_graph():
         loss.item()
         loss.backward(retain_graph=True)
 
-    wanted, _ = expected(lambda: steps(3, twice))
-    with mg.config.override(**CPU):
-        found, _ = steps(3, twice)
-    for one, other in zip(found, wanted, strict=True):
-        assert_same(one, other)
+    assert_as_expected(3, twice)
 
 
 def test_a_weight_that_is_written_between_raises_all_the_same():

@@ -12,7 +12,7 @@ from typing import Any
 from ... import nn
 from ...tensor import Tensor
 from ..ops import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
-from .mobile import _make_divisible
+from .mobile import _make_divisible, initialise
 from .weights import made
 
 
@@ -150,23 +150,16 @@ class EfficientNet(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(dropout, inplace=True), nn.Linear(outer, num_classes)
         )
-        _initialise(self)
+        initialise(self, _by_width)
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores of classes for images."""
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def _initialise(model: nn.Module) -> None:
-    for m in model.modules():
-        if isinstance(m, nn.Conv2d):
-            nn.init.kaiming_normal_(m.weight, mode="fan_out")
-            if m.bias is not None:
-                nn.init.zeros_(m.bias)
-        elif isinstance(m, nn.Linear) and m.bias is not None:
-            reach = 1.0 / math.sqrt(m.out_features)
-            nn.init.uniform_(m.weight, -reach, reach)
-            nn.init.zeros_(m.bias)
+def _by_width(layer: nn.Linear) -> None:
+    reach = 1.0 / math.sqrt(layer.out_features)
+    nn.init.uniform_(layer.weight, -reach, reach)
 
 
 # expansion, kernel, first stride, inner, outer, how often

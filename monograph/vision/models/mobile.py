@@ -77,21 +77,26 @@ class MobileNetV2(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(self.last_channel, num_classes)
         )
-        _initialise(self)
+        initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores of classes for images."""
         return self.classifier(self.features(x).mean((2, 3)))
 
 
-def _initialise(model: nn.Module) -> None:
+def _small(layer: nn.Linear) -> None:
+    nn.init.normal_(layer.weight, 0, 0.01)
+
+
+def initialise(model: nn.Module, linear: Callable[[nn.Linear], None] = _small) -> None:
+    """Start convolutions by their fan out, the weights of linear layers as told, biases at 0."""
     for m in model.modules():
         if isinstance(m, nn.Conv2d):
             nn.init.kaiming_normal_(m.weight, mode="fan_out")
             if m.bias is not None:
                 nn.init.zeros_(m.bias)
         elif isinstance(m, nn.Linear) and m.bias is not None:
-            nn.init.normal_(m.weight, 0, 0.01)
+            linear(m)
             nn.init.zeros_(m.bias)
 
 
@@ -150,7 +155,7 @@ class MobileNetV3(nn.Module):
             nn.Linear(last, last_channel), nn.Hardswish(inplace=True), nn.Dropout(dropout),
             nn.Linear(last_channel, num_classes),
         )  # fmt: skip
-        _initialise(self)
+        initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores of classes for images."""
