@@ -1,6 +1,6 @@
 """What lies between roots and leaves: the part of the tape that a backward pass goes over.
 
-After a flush it is recorded again. Here is what that takes, and in which order; `record.py` does
+After a flush it is recorded again. Here is what that takes, and in which order; `appending.py` does
 it.
 """
 

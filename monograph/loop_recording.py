@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import errors, nested, pending, record
+from . import appending, errors, nested, pending, record
 from .autograd.hooks import hooks_of
 from .autograd.vmap import Taken, placeholder, reached, record_traced
 from .compiler.recording import Expansion, Recording
@@ -174,7 +174,7 @@ def _trace(
     values = [record.value_of(t) for t in (*after, *stacked)]
     for value in values:
         if value.epoch != recorder.epoch:
-            record._enter(recorder, value)
+            appending.enter(recorder, value)
     leaves = given + recorder.leaves[len(given) :]
     cut = _cut(recorder, values, leaves, carries)
     draws = _draws(recorder)

@@ -10,13 +10,14 @@ program, or makes one, and the results become data. Recorder and gradient mode a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from . import errors, history, launches, near, pending, signatures, statistics, tapes
+from . import errors, launches, near, pending, signatures, statistics, tapes
+from .appending import NUMBERS, append, enter, residuals
 from .compiler import recording as rec_form
 from .config import config
 from .foresight import Foresight
@@ -27,7 +28,6 @@ from .ir.operator import Operator
 from .lines import inside, user_line
 from .programs import Programs
 from .recorder import (
-    ARGUMENT,
     TOO_MUCH,
     Live,
     Record,
@@ -36,12 +36,11 @@ from .recorder import (
     current,
     inference_storages,
 )
-from .residuals import Residuals
 from .retention import is_time_to_cut
 from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
-from .signatures import known_signature, new_signature
-from .storage import InferenceStorage, Storage, Value, concrete, meta_of, promises
+from .signatures import new_signature
+from .storage import InferenceStorage, Storage, Value, concrete, meta_of
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 Replaced = list[tuple[Value, Value]]  # results, and what their storages held
@@ -249,7 +248,7 @@ def _call_values(
             values.append(value)
             if value.requires_grad:
                 needs_grad = True
-        elif kind in _NUMBERS or given is None:
+        elif kind in NUMBERS or given is None:
             key.append(kind)
             values.append(given)
         elif isinstance(given, Live):
@@ -298,7 +297,6 @@ def call_on(
     return record_call(current.recorder, signature, inputs, needs_grad, _NEAREST_STEP)
 
 
-_NUMBERS = frozenset({float, int, bool, complex})
 # Loops that never read a value are cut here, so that pending work stays bounded.
 PENDING_LIMIT = 20_000
 
@@ -351,156 +349,6 @@ def _without_data(record: Record, tracked: bool) -> list[Value]:
     return outputs
 
 
-def append(recorder: Recorder, record: Record) -> list[Value]:
-    """Put a record at the end of the pending list; its results, not yet known."""
-    epoch, leaves, slots = recorder.epoch, recorder.leaves, recorder.slots
-    signature = record.signature
-    part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
-    for value in record.inputs:
-        kind = value.__class__
-        if kind is Value:
-            if value.epoch == epoch:
-                part.append(value.position)
-                continue
-            memory = value.memory
-            if memory is not None and memory.part_of is None and recorder.outer is None:
-                leaves.append(value)  # `_enter`, without the call
-                value.epoch = epoch
-                value.position = place = -len(leaves)
-                part.append(place)
-            else:
-                _enter(recorder, value)
-                part.append(value.position)
-        elif value is None:
-            part.append(None)
-        elif kind is complex:
-            slots += (value.real, value.imag)
-            part.append(complex)
-        elif kind in _NUMBERS:
-            slots.append(value)
-            part.append(kind)
-        else:
-            # The record keeps the number, so that recording it again draws no other one.
-            record.inputs[len(part) - 1] = number = value.get()
-            recorder.live_slots.append((len(slots), value))
-            slots.append(number)
-            part.append(value.kind)
-    recorder.key += part
-    recorder.records.append(record)
-    results = recorder.results
-    outputs = promises(signature.outputs, record, epoch, len(results))
-    results += outputs
-    return outputs
-
-
-def _enter(recorder: Recorder, value: Value) -> None:
-    """Give a value from outside this recording a place among the leaves."""
-    if recorder.outer is not None:
-        recorder.saved.append((value, value.epoch, value.position, value.record))
-    elif value.memory is None:
-        residuals.note_use(value)
-        _record_again(recorder, value)
-        return
-    if value.memory is not None and value.memory.part_of is not None:
-        recorder.shared.add(id(value.memory.part_of))
-        recorder.pieces.append(value)
-    recorder.leaves.append(value)
-    value.epoch = recorder.epoch
-    value.position = -len(recorder.leaves)
-
-
-def _record_again(recorder: Recorder, value: Value) -> None:
-    """A result that was not computed when it could have been: record its history again."""
-    stack = [value]
-    while stack:
-        here = stack[-1]
-        if here.epoch == recorder.epoch:
-            stack.pop()
-            continue
-        if here.ready:
-            _enter(recorder, here)
-            stack.pop()
-            continue
-        if here.record is None:
-            raise here.missing()
-        missing = [
-            v for v in here.record.inputs if isinstance(v, Value) and v.epoch != recorder.epoch
-        ]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        _adopt(recorder, here)
-
-
-def _adopt(recorder: Recorder, value: Value, again: dict[int, list[Value]] | None = None) -> None:
-    """Append the record of `value` once more, with `value` itself as the result.
-
-    `again` are results, by the id of their record, of records that stand there once more already.
-    """
-    record = value.record
-    if record is ARGUMENT:
-        raise errors.TransformError(
-            "a tensor of a function under vmap or scan is used outside of it: return it instead"
-        )
-    if recorder.outer is not None and value.epoch != recorder.epoch:
-        recorder.saved.append((value, value.epoch, value.position, record))
-    if record.signature.operator is BACKWARD:  # it differentiates what stands in the recording
-        count = record.signature.attributes[0]
-        record_tape(record.inputs[:count], record.inputs[2 * count :])
-    fresh = None if again is None else again.get(id(record))
-    if fresh is None:
-        fresh = append(recorder, record)
-        if again is not None:
-            again[id(record)] = fresh
-    at = fresh[value.index].position
-    if value.epoch == recorder.epoch and value.position >= 0:
-        recorder.results[value.position] = fresh[value.index]  # nobody holds the old place now
-    value.epoch = recorder.epoch
-    value.position = at
-    recorder.results[at] = value
-
-
-def record_tape(roots: Sequence[Value], wanted: Sequence[Value]) -> None:
-    """Make sure that all that lies between roots and `wanted` stands in the pending recording."""
-    record_values(*history.as_called(history.between(roots, wanted)))
-
-
-def record_values(order: Sequence[Value], beside: Container[int] = ()) -> None:
-    """Record those of the values, inputs before results, that do not stand in what is pending.
-
-    `beside` are ids of those that no derivative passes through.
-    """
-    recorder = current.recorder
-    again: dict[int, list[Value]] = {}
-    for value in order:
-        if value.meta.absent:
-            continue
-        if id(value) in beside:
-            if value.epoch != recorder.epoch:
-                _enter(recorder, value)
-            continue
-        pending = value.epoch == recorder.epoch and value.position >= 0
-        if not pending or history.is_behind(value):
-            residuals.note(value)
-            value.record = value.tape
-            _adopt(recorder, value, again)
-            if value.ready and not recorder.hold:  # a replay would take the contents for constant
-                _adopt_known(recorder, value)
-
-
-def _adopt_known(recorder: Recorder, value: Value) -> None:
-    """Say that the value just recorded again is known, so that it is not computed again."""
-    contents = Value(value.meta)
-    contents.memory = value.memory
-    computed = Value(value.meta, value.record, value.index, value.epoch, value.position)
-    recorder.results[value.position] = computed
-    (made,) = append(recorder, Record(known_signature(value.meta), [computed, contents], False))
-    value.position = made.position
-    recorder.results[made.position] = value
-    recorder.known.append(value)
-
-
 def _foreign(operator: Operator, given: Any) -> Any:
     """An input that is no tensor and no number: NumPy scalars and arrays are taken."""
     if isinstance(given, np.generic):
@@ -514,7 +362,6 @@ def _foreign(operator: Operator, given: Any) -> Any:
 # --- flushing -----------------------------------------------------------------------------------
 
 programs = Programs()
-residuals = Residuals()
 foresight = Foresight()
 observer: Any = None  # the profiler, while it is on
 
@@ -653,7 +500,7 @@ def read(storage: Storage) -> np.ndarray:
         if recorder.outer is not None:
             return _read_outside(recorder, storage)
         if storage.value.epoch != recorder.epoch:
-            _enter(recorder, storage.value)
+            enter(recorder, storage.value)
         if _is_read_near(recorder, storage.value):
             return storage.value.array()
         reader.waits = True

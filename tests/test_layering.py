@@ -32,6 +32,7 @@ LAYERS = [
     {"recorder"},
     {"signatures"},
     {"foresight", "history", "near", "pending", "retention"},
+    {"appending"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

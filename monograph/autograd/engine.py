@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, history, record, tapes
+from .. import appending, errors, history, record, tapes
 from ..recorder import Record, current
 from ..signatures import backward_signature
 from ..storage import Value
@@ -231,7 +231,7 @@ def backward(
             if found is not None:
                 _conclude(values, leaves, found, retain, create_graph)
                 return
-        record.record_tape(values, leaves)
+        appending.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     _conclude(values, leaves, parts, retain, create_graph)
 
@@ -242,7 +242,7 @@ def _ahead(root: Value, leaves: list[Value]) -> list[Value] | None:
     All that lies between root and leaves was recorded for the flush that computed the root.
     """
     found = record.foresight.take(current.recorder, root, leaves)
-    key = None if found is not None else record.residuals.looped(root.epoch)
+    key = None if found is not None else appending.residuals.looped(root.epoch)
     if key is not None:
         record.foresight.learn(key, root, leaves)
     return found

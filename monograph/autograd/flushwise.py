@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from .. import launches, pending, record, statistics
+from .. import appending, launches, pending, record, statistics
 from ..compiler.recording import BACKWARD
 from ..config import config
 from ..recorder import ARGUMENT, Record, Recorder, current
@@ -196,7 +196,7 @@ class Segment:
         for value in results:
             place = first + value.index
             if value.memory is None:
-                record.residuals.note(value)
+                appending.residuals.note(value)
                 places[id(value)] = place
                 continue
             leaves.append(value)
@@ -272,7 +272,7 @@ class Segment:
             if missing:
                 stack += missing
             else:
-                record.residuals.note_use(here)
+                appending.residuals.note_use(here)
                 self._append(made)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .. import errors, history, record, tapes
+from .. import appending, errors, history, tapes
 from ..compiler.recording import BACKWARD
 from ..placement import CPU, META
 from ..recorder import Freed, Record, current
@@ -372,9 +372,9 @@ def _restore(tapes: Sequence[Any], results: dict[int, list[Value]]) -> None:
         if tape.signature.operator is BACKWARD:
             count = tape.signature.attributes[0]
             if any(v.epoch != recorder.epoch or v.position < 0 for v in results[id(tape)]):
-                record.record_tape(tape.inputs[:count], tape.inputs[2 * count :])
+                appending.record_tape(tape.inputs[:count], tape.inputs[2 * count :])
         values += results[id(tape)]
-    record.record_values(values)
+    appending.record_values(values)
 
 
 # --- what the engine calls ------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import errors, nested, pending, record, tree
+from .. import appending, errors, nested, pending, record, tree
 from ..compiler.recording import Expansion, Recording
 from ..ir import build
 from ..ir.check import check
@@ -264,7 +264,7 @@ def _position(recorder: Recorder, output: Any) -> int:
         )
     value = record.value_of(output)
     if value.epoch != recorder.epoch:
-        record._enter(recorder, value)
+        appending.enter(recorder, value)
     return value.position
 
 
