@@ -4,10 +4,6 @@ Errors are those of compiled kernels, against the 64 binary digits of the proces
 numbers; for erf and erfc, which NumPy lacks, against mpmath.
 """
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import mpmath
 import numpy as np
 import pytest
@@ -17,9 +13,8 @@ import monograph as mg
 from monograph.ir import double
 from monograph.ir.double import tables
 
+from . import fitting
 from .numpy_handler import NumpyHandler, evaluate
-
-ROOT = Path(__file__).parents[2]
 
 # The largest error in ulp that the docstrings promise, and the operations it takes.
 ERROR = {
@@ -204,17 +199,8 @@ def test_numpy_runs_the_same_text(name):
     assert ulps(value, exact).max() <= ERROR[name]
 
 
-def fitting_tool():
-    path = ROOT / "tools" / "fit_double.py"
-    spec = importlib.util.spec_from_file_location("fit_double", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_coefficients_are_as_near_as_the_fitting_tool_wants():
-    tool = fitting_tool()
+    tool = fitting.tool("fit_double")
     for problem in tool.FITS:
         first, *others = getattr(tables, problem.name)
         first = tool.mp.mpf(first) + getattr(tables, f"{problem.name}_LOW", 0.0)

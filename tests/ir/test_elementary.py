@@ -1,9 +1,6 @@
 """The elementary functions: small errors everywhere, exact special cases, few operations."""
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -12,9 +9,8 @@ import pytest
 from monograph.ir import elementary, transcendental
 from monograph.ir.scalar import TABLE
 
+from . import fitting
 from .numpy_handler import evaluate
-
-ROOT = Path(__file__).parents[2]
 
 # The largest error in ulp that the docstrings promise, and the operations it takes.
 ERROR = {
@@ -221,17 +217,8 @@ def test_float16_is_computed_in_float32(name):
     np.testing.assert_array_equal(value, wide.astype(np.float16))
 
 
-def fitting_tool():
-    path = ROOT / "tools" / "fit_polynomials.py"
-    spec = importlib.util.spec_from_file_location("fit_polynomials", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_coefficients_are_those_of_the_fitting_tool():
-    tool = fitting_tool()
+    tool = fitting.tool("fit_polynomials")
     for problem in tool.FITS:
         name = f"_{problem.name}"
         module = elementary if hasattr(elementary, name) else transcendental
