@@ -10,10 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from . import errors, record, sharing
-from .geometry import geometry_of
+from .geometry import geometry_of, memory_seen
 from .ir.node import Shape
 from .recorder import Record, current
 from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
@@ -88,7 +86,7 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
             found = geometry_of(*origin)
         except (ValueError, TypeError, IndexError):
             return None  # the call says what is wrong, in its own words
-        if found is None or not found.is_contiguous:
+        if found is None or found.reads or not found.is_contiguous:
             return None
         begin, shape, dtype = found.offset, found.shape, found.dtype
     value = Value(meta_of(shape, dtype))
@@ -134,14 +132,14 @@ def _row(shape: Shape, places: tuple[Any, ...]) -> tuple[int, Shape] | None:
 def settled(given: Tensor, value: Value) -> Value:
     """What to record of a tensor whose memory the user may change: see `sharing.py`."""
     whole = given._storage.value
-    if not sharing.is_shared(whole):
-        return value
+    if current.recorder.capture is not None or not sharing.is_shared(whole):
+        return value  # a replay reads what is there by then, before it returns
     if value.requires_grad or value.meta.size * value.meta.dtype.itemsize > sharing.SMALL:
         current.recorder.hurry("memory shared with NumPy")
         return value
     view = given._view
-    if view is not None and geometry_of(whole.meta, None, view.chain()) is None:
-        copied = sharing.snapshot(record.read(given._storage), whole)  # no strides show the view
+    if view is not None and memory_seen(whole.meta, view.chain()) is None:
+        copied = sharing.snapshot(record.read(given._storage), whole)
         return _apply_chain(copied, view.chain())
     return sharing.snapshot(given._array(), value)
 
@@ -232,7 +230,10 @@ def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
     if old.requires_grad and old.tape is None:
         value.requires_grad, value.leaf, value.tape = True, old.leaf, None
     if old.exposed and sharing.is_shared(old):
-        value = _written_at_once(storage, value)
+        if recorder.capture is None:
+            value = _written_at_once(storage, value)
+        else:
+            recorder.capture.shared.append((storage, old))
     storage.write(value)
     if view is not None and fresh:  # the operator that wrote here may have read what was here
         made._value().version, made._value().owner = value.version, value.owner
@@ -288,10 +289,8 @@ def _write_through(view: Tensor, new: Tensor, tracked: bool) -> Tensor:
 def _written_at_once(storage: Storage, value: Value) -> Value:
     """The value in the memory that the user's arrays see; the old contents are gone."""
     old = storage.value
-    fresh = concrete(old.array(), value.meta)
-    contents = record.read(Storage(value))
-    np.copyto(old.array(), contents)
-    fresh.memory = old.memory
+    fresh = concrete(record.read(Storage(value)), value.meta)
+    sharing.move(fresh, old)
     fresh.requires_grad, fresh.leaf, fresh.tape = value.requires_grad, value.leaf, value.tape
     old.memory = None
     return fresh

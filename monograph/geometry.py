@@ -38,12 +38,14 @@ class Geometry:
     """Element i of the tensor is element offset + Σ strides[k] · i[k] of the storage.
 
     Counted in elements of the tensor's own dtype: of a complex storage a view may be of floats.
+    What lies there is read through a function where `reads` names one: "conj" or "neg".
     """
 
     shape: Shape
     strides: tuple[int, ...]
     offset: int
     dtype: DType
+    reads: str = ""
 
     @cached_property
     def size(self) -> int:
@@ -99,6 +101,16 @@ def geometry_of(
     return _of_any(meta, strides, chain)
 
 
+def memory_seen(meta: Meta, chain: tuple[Any, ...]) -> Geometry | None:
+    """The geometry of a view in a storage's memory, which lies in the order of its axes.
+
+    None if no strides show the view as it is: it is conjugated or negated when it is read, or the
+    storage is said to lie in another order.
+    """
+    found = geometry_of(meta, None, chain)
+    return None if found is None or found.reads else found
+
+
 def _of_any(meta: Meta, strides: tuple[int, ...] | None, chain: tuple[Any, ...]) -> Geometry | None:
     key = (meta, strides, chain)
     try:
@@ -133,7 +145,7 @@ def _strided(base: Geometry, chain: list[Any], attributes: tuple[Any, ...]) -> G
     size, stride, offset = attributes
     step = line.strides[0]
     strides = tuple([step * each for each in stride])
-    return Geometry(tuple(size), strides, line.offset + step * offset, line.dtype)
+    return replace(line, shape=tuple(size), strides=strides, offset=line.offset + step * offset)
 
 
 def _moved(base: Geometry, chain: list[Any]) -> Geometry | None:
@@ -144,7 +156,7 @@ def _moved(base: Geometry, chain: list[Any]) -> Geometry | None:
             if operator.smooth:  # detach moves nothing
                 (node,) = operator.expand((node,), attributes)
         if 0 in node.shape:
-            return Geometry(node.shape, contiguous(node.shape), 0, base.dtype)
+            return _empty(base, node.shape)
         if not isinstance(node, Reindex):
             return replace(base, shape=node.shape)
         if node.guard or len(node.inputs) > 1:
@@ -161,7 +173,15 @@ def _affine(node: Reindex, base: Geometry) -> Geometry | None:
         if atom not in coordinates:
             return None
         found[coordinates[atom]] = coefficient  # type: ignore[index]
-    return Geometry(node.shape, _with_units(node.shape, found), base.offset + offset, base.dtype)
+    return _placed(base, node.shape, found, base.offset + offset)
+
+
+def _empty(base: Geometry, shape: Shape) -> Geometry:
+    return replace(base, shape=shape, strides=contiguous(shape), offset=0)
+
+
+def _placed(base: Geometry, shape: Shape, strides: list[int], offset: int) -> Geometry:
+    return Geometry(shape, _with_units(shape, strides), offset, base.dtype, base.reads)
 
 
 # --- steps by plain numbers, ever new ones: only the latest are remembered ---
@@ -204,8 +224,8 @@ def _indexed(base: Geometry, places: tuple[Any, ...]) -> Geometry:
     if tuple(shape) == base.shape and tuple(strides) == base.strides:
         return base
     if 0 in shape:
-        return Geometry(tuple(shape), contiguous(tuple(shape)), 0, base.dtype)
-    return Geometry(tuple(shape), _with_units(tuple(shape), strides), offset, base.dtype)
+        return _empty(base, tuple(shape))
+    return _placed(base, tuple(shape), strides, offset)
 
 
 def _selected(base: Geometry, dim: int, place: int) -> Geometry:
@@ -223,7 +243,7 @@ _PLAIN: dict[str, Callable[..., Geometry]] = {
 }
 
 
-# --- parts of complex numbers, which lie side by side ---
+# --- parts of complex numbers, which lie side by side, and what is read through a function ---
 
 
 def _halves(base: Geometry, shift: int, last: tuple[int, ...] = ()) -> Geometry | None:
@@ -231,11 +251,12 @@ def _halves(base: Geometry, shift: int, last: tuple[int, ...] = ()) -> Geometry 
         return None
     strides = tuple([2 * stride for stride in base.strides])
     shape = (*base.shape, *[2 for _ in last])
-    return Geometry(shape, (*strides, *last), 2 * base.offset + shift, base.dtype.to_real())
+    reads = "neg" if base.reads and shift else ""
+    return Geometry(shape, (*strides, *last), 2 * base.offset + shift, base.dtype.to_real(), reads)
 
 
 def _joined(base: Geometry) -> Geometry | None:
-    if base.shape[-1:] != (2,):
+    if base.shape[-1:] != (2,) or base.reads:
         return None
     *strides, last = base.strides
     if last != 1 or base.offset % 2 or any(stride % 2 for stride in strides):
@@ -244,10 +265,16 @@ def _joined(base: Geometry) -> Geometry | None:
     return Geometry(base.shape[:-1], half, base.offset // 2, base.dtype.to_complex())
 
 
+def _read_through(name: str) -> Callable[[Geometry], Geometry]:
+    return lambda base: replace(base, reads="" if base.reads else name)  # twice is not at all
+
+
 _PARTS: dict[str, Callable[[Geometry], Geometry | None]] = {
+    "conj": _read_through("conj"),
+    "_neg_view": _read_through("neg"),
     "real": lambda base: _halves(base, 0),
     "imag": lambda base: _halves(base, 1),
-    "view_as_real": lambda base: _halves(base, 0, (1,)),
+    "view_as_real": lambda base: None if base.reads else _halves(base, 0, (1,)),
     "view_as_complex": _joined,
 }
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
-from . import launches, packs, record, statistics
+from . import launches, packs, record, sharing, statistics
 from .config import config
 from .guards import Guards
 from .ir.dtypes import get_default_dtype
@@ -60,6 +60,7 @@ class Trace:
     lines: list[launches.Line] = field(default_factory=list)
     origins: list[launches.Line] = field(default_factory=list)  # of each record
     measured: list[Any] = field(default_factory=list)  # (value, axis): sizes that Python has seen
+    shared: list[tuple[Storage, Value]] = field(default_factory=list)  # written, and what was there
 
     def __call__(self, recorder: Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
@@ -109,30 +110,33 @@ class Jitted:
         if replays is None:
             return self.function(*args, **kwargs)
         reason = None
+        entry = [_entered(t) for t in leaves]
         for replay in replays:
-            values = replay.inputs(leaves)
+            values = replay.inputs(leaves, entry)
             changed = replay.changed(values)
             if changed is None:
                 self._misses = 0
                 return replay.run(values)
             reason = reason or changed  # of the latest trace
         if replays is _UNSEEN:
-            resized, why = self._resized(key, leaves)
+            resized, why = self._resized(key, leaves, entry)
             if resized is not None:
                 self._keep(key, resized)
-                return resized.run(resized.inputs(leaves))
+                return resized.run(resized.inputs(leaves, entry))
             if self._replays:
                 reason = self._difference(key) + why
-        return self._trace(key, args, kwargs, leaves, reason)
+        return self._trace(key, args, kwargs, leaves, entry, reason)
 
-    def _resized(self, key: Any, leaves: list[Tensor]) -> tuple[Replay | None, str]:
+    def _resized(
+        self, key: Any, leaves: list[Tensor], entry: list[Value]
+    ) -> tuple[Replay | None, str]:
         """A trace for other sizes made into one for these; and if there is none, why."""
         known = self._open.get(without_sizes(key))
         if known is None or getattr(known.executable, "program", None) is None:
             return None, ""
         if known.fixed is not None:
             return None, known.fixed and f"; {known.fixed}"
-        values = known.inputs(leaves)
+        values = known.inputs(leaves, entry)
         if known.changed(values, [value.meta for value in values]) is not None:
             return None, ""
         captured = {id(cell) for cell, _ in known.arguments}
@@ -142,26 +146,32 @@ class Jitted:
         return resized(known, values), ""
 
     def _trace(
-        self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor], reason: str | None
-    ) -> Any:
+        self, key: Any, args: Any, kwargs: Any, leaves: list[Tensor], entry: list[Value],
+        reason: str | None,
+    ) -> Any:  # fmt: skip
         """Run the function and note what it does, because of that reason."""
         recorder = current.recorder
         trace = Trace()
-        entry = [t._value() for t in leaves]
         bases = [(t._storage, t._storage.value) for t in leaves if t._view is not None]
         guards = Guards(self.function, self._arguments(args, kwargs))
         recorder.hold += 1
         recorder.capture, recorder.deposits, recorder.modules = trace, [], []
         recorder.measured = trace.measured
+        shown = [t._value() for t in leaves]
+        _exchange(leaves, shown, entry)
         try:
             result = _own_storages(self.function(*args, **kwargs))
             record.flush("jit")
             deposits, modules = recorder.deposits, recorder.modules
             cleared = recorder.cleared
         finally:
+            _exchange(leaves, entry, shown)
             recorder.hold -= trace.holding
             recorder.capture, recorder.deposits, recorder.modules = None, [], []
             recorder.cleared, recorder.measured = set(), []
+            for storage, old in trace.shared:  # arrays of NumPy's are to see what was written
+                record.read(storage)
+                sharing.move(storage.value, old)
         if reason is not None:
             self._note(f"traced again: {reason}")
         problem = _obstacle(trace, result, deposits)
@@ -249,14 +259,15 @@ def _shown(part: Any) -> str:
 
 
 def _shared(tensors: list[Tensor]) -> Any:
-    """Which arguments share a storage, or None; parameters count as what they are."""
+    """Which arguments are one tensor or share a storage; parameters count as what they are."""
     if not tensors:
         return ()
     numbers = {id(t._storage): n for n, t in enumerate(tensors)}
     known = [(n, id(t)) for n, t in enumerate(tensors) if isinstance(t, Parameter)]
     if len(numbers) == len(tensors):
         return tuple(known)
-    return (*[numbers[id(t._storage)] for t in tensors], *known)
+    places = {id(t): n for n, t in enumerate(tensors)}
+    return (*[(numbers[id(t._storage)], places[id(t)]) for t in tensors], *known)
 
 
 def _guard_tensors(
@@ -319,6 +330,25 @@ def _signature(tree: Any, leaves: list[Tensor]) -> Any:
     except TypeError:
         return id(tree)
     return tree if not isinstance(tree, (bool, int, float)) else (type(tree), tree)
+
+
+def _entered(t: Tensor) -> Value:
+    """The value of an argument that a trace takes for it.
+
+    Of a view that is still to be computed it is a copy: else a trace would read the storage behind
+    it, and at the places of its first call.
+    """
+    value = t._value()
+    if t._view is None or value.ready or value.requires_grad or value.meta.absent:
+        return value
+    return sharing.snapshot(t._array(), value)
+
+
+def _exchange(leaves: list[Tensor], old: list[Value], new: list[Value]) -> None:
+    """Let views have the new values, unless they were written to since they had the old ones."""
+    for t, before, value in zip(leaves, old, new, strict=True):
+        if t._view is not None and t._view.value is before:
+            t._view.value = value
 
 
 def _map(tree: Any, change: Callable[[Tensor], Any]) -> Any:
@@ -454,9 +484,9 @@ class Replay:
             else:
                 self.states.append((n, ref(storage)))
 
-    def _met(self) -> list[int]:
+    def _met(self) -> list[Any]:
         """Of each argument, whether the function finds it by itself too, and which it is."""
-        return [id(t._storage) * (id(t._storage) in self.met) for t in self.given]
+        return [_places(t) if id(t._storage) in self.met else None for t in self.given]
 
     def numbers(self) -> list[Any]:
         """The numbers that stay as they are from call to call."""
@@ -471,11 +501,11 @@ class Replay:
         """Read from now on `source.value` where the storage's was read."""
         self.cells = [source if cell is storage else cell for cell in self.cells]
 
-    def inputs(self, arguments: list[Tensor]) -> list[Value]:
+    def inputs(self, arguments: list[Tensor], entry: list[Value]) -> list[Value]:
         """The arguments and the present state, in the order of the program's leaves."""
         self.given = arguments
         for cell, n in self.arguments:
-            cell.value = arguments[n]._value()
+            cell.value = entry[n]
         return [cell.value for cell in self.cells]
 
     def changed(self, values: list[Value], expected: list[Meta] | None = None) -> str | None:
@@ -567,6 +597,11 @@ class Replay:
         return self.given[self.passed[id(t)]] if id(t) in self.passed else t
 
 
+def _places(t: Tensor) -> Any:
+    """Which elements of which storage an argument is."""
+    return id(t._storage), () if t._view is None else t._view.chain()
+
+
 def _write(target: Storage, outcome: Any, launch: launches.Replayed, again: bool) -> None:
     """Give a storage a new value, unless it has got it already."""
     old = target.value
@@ -574,6 +609,9 @@ def _write(target: Storage, outcome: Any, launch: launches.Replayed, again: bool
         return
     value = _ready(old.meta, outcome)
     value.requires_grad, value.leaf = old.requires_grad, old.leaf
+    if old.exposed and sharing.is_shared(old):
+        record.wait()
+        sharing.move(value, old)
     launch.values.append(value)
     launch.replaced.append((value, old))
     target.write(value)

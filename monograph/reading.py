@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import errors, record
-from .geometry import geometry_of
+from .geometry import memory_seen
+
+# What a view puts off until it is read: PyTorch's name for it, and the call that does it.
+_PUT_OFF = {"conj": ("conjugate", "resolve_conj"), "neg": ("negative", "resolve_neg")}
 
 
 class Readable:
@@ -28,9 +31,8 @@ class Readable:
         base = record.read(self._storage)
         if self._view is None:
             return base
-        # Strides within the array, which lies in the order of the axes.
-        found = geometry_of(self._storage.value.meta, None, self._view.chain())
-        if found is None:  # of a storage whose axes are said to lie in another order
+        found = memory_seen(self._storage.value.meta, self._view.chain())
+        if found is None:
             copy: np.ndarray = self.clone()._array().view()
             copy.flags.writeable = False  # a write would not be seen
             return copy
@@ -58,6 +60,13 @@ class Readable:
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
                 "tensor to host memory first."
             )
+        reads = self._reads()
+        if reads and not force:
+            bit, call = _PUT_OFF[reads]
+            raise errors.OperandError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{call}().numpy() "
+                "instead."
+            )
         array = self._array()
         self._storage.value.expose()
         return array.view()
@@ -68,6 +77,9 @@ class Readable:
         return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
 
     def __dlpack__(self, **options: Any) -> Any:
+        reads = self._reads()
+        if reads:
+            raise BufferError(f"Can't export tensors with the {_PUT_OFF[reads][0]} bit set")
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -87,7 +99,7 @@ class Readable:
         if self._view.value.ready and self._view.version == self._storage.version:
             record.wait()
             return self._view.value.array().item()
-        found = geometry_of(self._storage.value.meta, None, self._view.chain())
+        found = memory_seen(self._storage.value.meta, self._view.chain())
         if found is None:
             return self._array().item()
         line = record.read(self._storage).reshape(-1)

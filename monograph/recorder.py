@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet, ref
 
@@ -128,7 +127,7 @@ class Recorder:
         self.packing: tuple[Any, ...] = ()  # hooks on saved tensors: `autograd/saved_hooks.py`
         self.attention = False  # whether calls must do what `_attend` does
         self.hold = 0  # while positive, only an explicit read flushes (tracing by jit)
-        self.capture: Callable[..., None] | None = None
+        self.capture: Any = None
         self.measured: list[Any] = []  # (value, axis or None): sizes seen while captured
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held

@@ -24,7 +24,8 @@ import numpy as np
 from . import errors
 from .ir import dtypes
 from .ir.dtypes import DType
-from .ops.views import storage_line
+from .ops.complex import read_through
+from .ops.views import in_line, storage_line
 from .tensor import Parameter, Size, Tensor, adopt
 
 _ENTRY = "monograph"  # the key in the header's metadata
@@ -161,6 +162,10 @@ class _Writer:
         if tensor._view is not None or storage.strides is not None:
             seen = tensor._geometry()
             made["view"] = [list(seen.shape), list(seen.strides), seen.offset]
+            if seen.dtype is not storage.value.meta.dtype:
+                made["dtype"] = _NAMES[seen.dtype]
+            if seen.reads:
+                made["reads"] = seen.reads
         if tensor.requires_grad and tensor.is_leaf:
             made["requires_grad"] = True
         if isinstance(tensor, Parameter):
@@ -298,7 +303,10 @@ class _Reader:
         base = self.bases[name]
         if "view" in entry:
             shape, strides, offset = entry["view"]
+            if "dtype" in entry:
+                base = in_line(base, _CODES[entry["dtype"]])
             base = base.as_strided(tuple(shape), tuple(strides), offset)
+            base = read_through(base, entry.get("reads", ""))
         if entry.get("parameter") or name in self.used or entry.get("requires_grad"):
             made: Tensor = object.__new__(Parameter if entry.get("parameter") else Tensor)
             made._storage, made._view = base._storage, base._view

@@ -181,7 +181,7 @@ class Tensor(Readable):
         meta, strides, steps = view.origin
         if len(steps) >= STEPS and storage.strides is None:
             found = geometry_of(meta, strides, steps)
-            if found is not None and found.offset == 0:
+            if found is not None and found.offset == 0 and not found.reads:
                 view.origin = (view.value.meta, found.strides, ())
         return view.origin
 
@@ -196,6 +196,10 @@ class Tensor(Readable):
         if origin is None or origin[2] or view.version != storage.version:
             return False
         return origin[1] is None
+
+    def _reads(self) -> str:
+        """The function that this view reads its storage through: "conj", "neg" or none."""
+        return "" if self._view is None else self._geometry().reads
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours: along each axis, or one."""

@@ -556,3 +556,104 @@ def test_data_that_is_replaced():
             other.copy_(other / other[0, 0] * factor)
             assert call(x).tolist() == [[6.0 * factor, 15.0 * factor]]
     assert layer.weight.data_ptr() == other.data_ptr()
+
+
+# --- arguments that lie on memory of others ---
+
+
+@mg.jit
+def twice(x):
+    return x * 2
+
+
+def test_arrays_of_numpy_are_read_at_each_call():
+    first, second = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    x = mg.from_numpy(first)
+    assert twice(x).tolist() == [0.0, 2.0, 4.0, 6.0]
+    first[0] = 5.0
+    assert twice(x).tolist() == [10.0, 2.0, 4.0, 6.0]
+    assert twice(mg.from_numpy(second)).tolist() == [2.0] * 4
+
+
+def test_a_large_array_of_numpy_does_not_hinder_a_replay():
+    double = mg.jit(lambda x: x * 2)
+    array = np.ones((1 << 20) + 1, np.float32)  # more than is copied at the call
+    for n in range(3):
+        array[:] = n
+        assert double(mg.from_numpy(array))[-1].item() == 2.0 * n
+    assert double.reasons == []
+
+
+def test_an_array_that_shares_a_captured_tensor_is_read_at_each_call():
+    array = np.ones(2, np.float32)
+    weight = mg.from_numpy(array)
+    scaled = mg.jit(lambda x: x * weight)
+    assert scaled(mg.ones(2)).tolist() == [1.0, 1.0]
+    array[1] = 4.0
+    assert scaled(mg.ones(2)).tolist() == [1.0, 4.0]
+    weight.add_(1)
+    assert scaled(mg.ones(2)).tolist() == [2.0, 5.0]
+    assert scaled.reasons == []
+
+
+def test_an_array_on_a_parameter_sees_each_step():
+    layer = mg.nn.Linear(2, 1)
+    seen = layer.weight.detach().numpy()
+    optimizer = mg.optim.SGD(layer.parameters(), 0.1)
+
+    @mg.jit
+    def step(x):
+        optimizer.zero_grad()
+        loss = layer(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        before = seen.copy()
+        step(mg.ones(3, 2))
+        assert not np.array_equal(seen, before)
+        np.testing.assert_array_equal(seen, layer.weight.tolist())
+    assert step.reasons == []
+
+
+def test_views_of_one_storage_are_told_apart():
+    x = mg.arange(8.0).reshape(4, 2)
+    double = mg.jit(lambda x: x * 2)
+    assert double(x[::2]).tolist() == [[0.0, 2.0], [8.0, 10.0]]
+    assert double(x[1::2]).tolist() == [[4.0, 6.0], [12.0, 14.0]]
+    x += 1
+    assert double(x[1::2]).tolist() == [[6.0, 8.0], [14.0, 16.0]]
+    assert double((x * 3)[::2]).tolist() == [[6.0, 12.0], [30.0, 36.0]]
+    assert double.reasons == []
+
+
+def test_one_view_twice_is_not_two_views():
+    x = mg.arange(8.0)
+    less = mg.jit(lambda a, b: a - b)
+    view = x[::2]
+    assert less(view, view).tolist() == [0.0] * 4
+    assert less(view, x[1::2]).tolist() == [-1.0] * 4
+    assert less(x[1::2], view).tolist() == [1.0] * 4
+
+
+def test_what_is_behind_a_view_is_noticed():
+    x = mg.arange(8.0)
+    behind = mg.jit(lambda v: v.as_strided((2,), (1,)) + v.sum())
+    assert behind(x[::2]).tolist() == [12.0, 13.0]
+    assert behind(x[1::2]).tolist() == [17.0, 18.0]
+
+
+def test_gradients_of_views_of_a_parameter():
+    weight = mg.nn.Parameter(mg.arange(8.0))
+
+    @mg.jit
+    def step(view):
+        (view * view).sum().backward()
+
+    for _ in range(2):
+        for start in (0, 1):
+            weight.grad = None
+            step(weight[start::2])
+            expected = [2.0 * n * (n % 2 == start) for n in range(8)]
+            assert weight.grad.tolist() == expected

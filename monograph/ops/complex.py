@@ -68,51 +68,101 @@ def imaginary_part(x: Tensor) -> Any:
     return f.imag(x)
 
 
-@operator(name="conj", to=None, method=False)
+# --- conjugates, which share the storage ----------------------------------------------------------
+
+
+@operator(name="conj", to=None, method=False, view=True)
 def conjugated(x: Tensor) -> Any:
-    """The complex conjugates."""
+    """The complex conjugates, as a view."""
     return f.conj(x)
+
+
+@operator(name="_neg_view", to=None, method=False, view=True)
+def negated(x: Tensor) -> Any:
+    """x with its sign turned, as a view."""
+    return -x
+
+
+def read_through(x: Tensor, reads: str) -> Tensor:
+    """A view of x through "conj" or "neg"; x itself where there is nothing to read through."""
+    if not reads:
+        return x
+    return (conjugated if reads == "conj" else negated)(x)  # type: ignore[no-any-return]
 
 
 @function(method=True)
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugates; a real tensor is its own.
+    """The complex conjugates, as a view of the same storage; a real tensor is its own.
 
     >>> import monograph as mg
-    >>> mg.tensor([1 + 2j]).conj().tolist()
+    >>> x = mg.tensor([1 + 2j])
+    >>> x.conj().tolist()
     [(1-2j)]
+    >>> x.conj().imag.fill_(5.0).tolist(), x.tolist()
+    ([5.0], [(1-5j)])
     """
     return conjugated(input) if input.dtype.is_complex else input  # type: ignore[no-any-return]
+
+
+@operator(name="conj_physical", to=None, method=False)
+def conjugated_copy(x: Tensor) -> Any:
+    """The complex conjugates, in memory of their own."""
+    return f.conj(x)
 
 
 @function(method=True, inplace=True)
 @with_out
 def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugates: `conj`.
+    """The complex conjugates, in memory of their own; a real tensor is its own.
 
     >>> import monograph as mg
     >>> mg.conj_physical(mg.tensor([2j])).tolist()
     [-2j]
     """
-    return conj(input)
-
-
-@function(method=True)
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugation is never put off here."""
-    return input
-
-
-@function(method=True)
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negation is never put off here."""
-    return input
+    return conjugated_copy(input) if input.dtype.is_complex else input  # type: ignore[no-any-return]
 
 
 @function(method=True)
 def is_conj(input: Tensor) -> bool:
-    """False: conjugation is never put off here."""
-    return False
+    """Whether x is a view that conjugates what it shows.
+
+    >>> import monograph as mg
+    >>> x = mg.tensor([2j])
+    >>> x.is_conj(), x.conj().is_conj(), x.conj().conj().is_conj()
+    (False, True, False)
+    """
+    return input._reads() == "conj"
+
+
+@function(method=True)
+def is_neg(input: Tensor) -> bool:
+    """Whether x is a view that negates what it shows, as the imaginary part of a conjugate.
+
+    >>> import monograph as mg
+    >>> mg.tensor([2j]).conj().imag.is_neg()
+    True
+    """
+    return input._reads() == "neg"
+
+
+@function(method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """A copy of a view that conjugates what it shows; any other tensor itself.
+
+    >>> import monograph as mg
+    >>> mg.tensor([2j]).conj().resolve_conj().numpy()
+    array([0.-2.j], dtype=complex64)
+    """
+    return input.clone() if is_conj(input) else input  # type: ignore[attr-defined, no-any-return]
+
+
+@function(method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """A copy of a view that negates what it shows; any other tensor itself."""
+    return input.clone() if is_neg(input) else input  # type: ignore[attr-defined, no-any-return]
+
+
+# --- parts ----------------------------------------------------------------------------------------
 
 
 @operator
@@ -170,14 +220,25 @@ def isreal(x: Tensor) -> Any:
     return build.full(x.shape, True, dtypes.bool_)
 
 
-@operator(method=False, view=True)
-def view_as_real(x: Tensor) -> Any:
+@function
+def view_as_real(input: Tensor) -> Tensor:
     """The parts of complex numbers along a last axis of size 2, on the same storage.
 
     >>> import monograph as mg
     >>> mg.view_as_real(mg.tensor([1 + 2j])).tolist()
     [[1.0, 2.0]]
     """
+    if is_conj(input):
+        raise errors.OperandError(
+            "view_as_real doesn't work on unresolved conjugated tensors: the pairs in memory are "
+            "not those that the tensor shows. Use resolve_conj(), which makes a copy"
+        )
+    return parted(input)  # type: ignore[no-any-return]
+
+
+@operator(name="view_as_real", to=None, method=False, view=True)
+def parted(x: Tensor) -> Any:
+    """The parts of complex numbers along a last axis of size 2, on the same storage."""
     _require_complex("view_as_real", x)
     shape = (*x.shape, 2)
     where = coordinates(shape)[:-1]
@@ -212,7 +273,7 @@ def view_as_complex(input: Tensor) -> Tensor:
             f"view_as_complex: pairs must lie side by side, at even places; the strides are "
             f"{list(places.strides)} from {places.offset} on. Use contiguous() first"
         )
-    return joined_pairs(input)  # type: ignore[no-any-return]
+    return joined_pairs(resolve_neg(input))  # type: ignore[no-any-return]
 
 
 @function

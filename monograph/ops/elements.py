@@ -99,7 +99,8 @@ def _is_plain(x: Tensor) -> bool:
         return False
     if view is None:
         return True
-    return not view.value.requires_grad and not x._geometry().overlaps
+    seen = x._geometry()
+    return not (view.value.requires_grad or seen.overlaps or seen.reads)
 
 
 def _filling(whole: Value) -> Any:

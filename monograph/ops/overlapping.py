@@ -11,6 +11,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from . import math, shape
+from .complex import read_through
 from .creation import arange
 from .views import storage_line
 
@@ -29,8 +30,12 @@ def write(x: Tensor, new: Tensor, add: bool = False) -> Tensor:
     >>> row.tolist()
     [7.0, 7.0]
     """
+    seen = x._geometry()
+    if seen.reads:
+        write(read_through(x, seen.reads), read_through(new, seen.reads), add)
+        return x
     line: Any = storage_line(x)
-    count, seen = line.numel(), x._geometry()
+    count = line.numel()
     places = shape.strided(arange(count), seen.shape, seen.strides, seen.offset).reshape(-1)
     if add:
         changed = line.index_put((places,), (new - x).reshape(-1), accumulate=True)

@@ -107,7 +107,7 @@ def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     missing = offset + count - line.numel()
     if missing > 0:  # PyTorch leaves what is new unwritten; here it is zero
         line = shape.cat([line, zeros(missing, dtype=x.dtype)], 0)
-    return _seen_as(x, shape.strided(line, wanted, strides, offset))
+    return _seen_as(x, parts.read_through(shape.strided(line, wanted, strides, offset), x._reads()))
 
 
 @function(method=True)

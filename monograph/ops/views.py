@@ -14,6 +14,7 @@ from ..geometry import geometry_of
 from ..ir import build
 from ..ir.dtypes import DType
 from ..tensor import Size, Tensor, from_numpy
+from .complex import joined_pairs, parted, read_through
 from .define import function
 from .shape import (
     axis_of,
@@ -101,6 +102,12 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = Non
 
 def _reinterpreted(x: Tensor, dtype: DType) -> Tensor:
     """The same memory read as another dtype; the value is computed for it."""
+    reads = x._reads()
+    if reads:
+        what = "conjugate view tensors" if reads == "conj" else "tensors with negative bit set"
+        raise errors.OperandError(
+            f"view is not supported for {what} when converting to a different dtype"
+        )
     if dtype is x.dtype:
         return reshape_to(x, tuple(x.shape))
     try:
@@ -193,17 +200,20 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if line.requires_grad and not input.requires_grad:
         line = line.detach()  # as x is
     made: Tensor = strided(line, sizes, strides, offset)
+    reads = input._reads()
     if input.requires_grad and not line.requires_grad and input._view is not None:
         # A view that is a leaf itself: derivatives go to it, not to what it was taken from.
         assert made._view is not None
         whole = write_view(_base_of(input), input, input._view.chain())
-        made._view.value = strided(_in_line(whole, input), sizes, strides, offset)._value()
-    return made
+        line = in_line(whole, input.dtype, input._storage.strides)
+        made._view.value = strided(line, sizes, strides, offset)._value()
+    return read_through(made, reads)
 
 
 def storage_line(input: Tensor) -> Tensor:
     """The whole storage of x as one axis."""
-    return _in_line(_base_of(input), input)
+    base = _base_of(input)
+    return in_line(base, input.dtype, input._storage.strides)
 
 
 def _base_of(input: Tensor) -> Tensor:
@@ -212,13 +222,16 @@ def _base_of(input: Tensor) -> Tensor:
     return base
 
 
-def _in_line(base: Tensor, input: Tensor) -> Tensor:
-    """The elements in the order in which the storage of x says that they lie."""
-    strides = input._storage.strides
+def in_line(base: Tensor, dtype: DType, strides: tuple[int, ...] | None = None) -> Tensor:
+    """The elements in the order in which strides say that they lie; of complex ones the parts."""
     if strides is not None:
         order = sorted(range(base.ndim), key=lambda k: -strides[k])
         base = permute_to(base, tuple(order))
     line: Tensor = reshape_to(base, (-1,))
+    if dtype.is_complex and not base.dtype.is_complex:
+        return joined_pairs(reshape_to(line, (-1, 2)))  # type: ignore[no-any-return]
+    if base.dtype.is_complex and not dtype.is_complex:
+        return reshape_to(parted(line), (-1,))  # type: ignore[no-any-return]
     return line
 
 

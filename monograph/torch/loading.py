@@ -23,6 +23,7 @@ import numpy as np
 from .. import errors
 from ..ir import dtypes
 from ..ir.dtypes import DType
+from ..ops.complex import read_through
 from ..placement import CPU, META, device, place_of
 from ..storage import Value, absent_of, laid_out, meta_of
 from ..tensor import Parameter, Size, Tensor, adopt, from_value
@@ -82,12 +83,16 @@ def _count(shape: tuple[int, ...]) -> int:
 
 def _rebuild_tensor(
     stored: Stored, offset: int, shape: Any, strides: Any, requires_grad: bool = False,
-    hooks: Any = None, dtype: DType | None = None, metadata: Any = None,
+    hooks: Any = None, dtype: Any = None, metadata: Any = None,
 ) -> Tensor:  # fmt: skip
     kind = dtype if isinstance(dtype, DType) else stored.dtype
     if kind is None:
         raise errors.FileFormatError("a tensor in the file has no dtype")
     made = stored.tensor(kind, offset, tuple(shape), tuple(strides))
+    notes = dtype if isinstance(dtype, dict) else metadata  # the older call has no dtype
+    for reads in ("conj", "neg"):
+        if notes and notes.get(reads):
+            made = read_through(made, reads)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..ir import dtypes
+from .. import errors
 from ..ir.dtypes import DType
 from ..placement import device
 from ..tensor import Parameter, Size, Tensor
@@ -51,7 +51,8 @@ _UNTYPED = Global("torch.storage", "UntypedStorage")
 class _Stored:
     """The place of a storage in a pickle."""
 
-    def __init__(self, kind: Global, key: str, count: int) -> None:
+    def __init__(self, dtype: DType, kind: Global, key: str, count: int) -> None:
+        self.dtype = dtype
         self.identity = ("storage", kind, key, "cpu", count)
 
 
@@ -126,6 +127,8 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
             made = (_REBUILD, place)
         else:
             made = (_REBUILD_UNTYPED, (*place, self._global("torch", dtype.name)))  # type: ignore[assignment]
+        if seen.reads:
+            made = (made[0], (*made[1], {seen.reads: True}))
         return self._as_is(tensor, made)
 
     def _as_is(self, tensor: Tensor, made: tuple[Any, tuple[Any, ...]]) -> Any:
@@ -138,16 +141,21 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
         storage = tensor._storage
         found = self.places.get(id(storage))
         if found is None:
-            array = memory_of(tensor)
-            key, dtype = str(len(self.arrays)), dtypes.from_numpy(array.dtype)
+            array = memory_of(tensor).view(tensor.dtype.numpy)
+            key, dtype = str(len(self.arrays)), tensor.dtype
             if dtype in _STORAGE_OF:
                 kind = self._global("torch", _STORAGE_OF[dtype])
-                found = _Stored(kind, key, array.size)
+                found = _Stored(dtype, kind, key, array.size)
             else:
-                found = _Stored(_UNTYPED, key, array.nbytes)
+                found = _Stored(dtype, _UNTYPED, key, array.nbytes)
             self.arrays.append(array)
             self.places[id(storage)] = found
             self.held.append(storage)
+        if found.dtype is not tensor.dtype:
+            raise errors.OperandError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                f"types: {found.dtype.name} and {tensor.dtype.name}"
+            )
         return found
 
 

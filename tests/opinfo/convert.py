@@ -173,4 +173,4 @@ def theirs(ours: Any) -> Any:
     if name == "bfloat16":
         array = ours.detach().to(dtypes.float32).numpy()
         return torch.from_numpy(np.array(array)).to(torch.bfloat16)
-    return torch.from_numpy(np.array(ours.detach().numpy()))
+    return torch.from_numpy(np.array(ours.detach().resolve_conj().resolve_neg().numpy()))

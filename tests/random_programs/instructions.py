@@ -18,7 +18,7 @@ SMOOTH = [
     "{x}.tanh().expm1()", "({x} * {x}).log1p()", "({x} * {x} + 0.3).rsqrt()",
 ]  # fmt: skip
 KINKED = ["{x}.relu()", "{x}.abs()", "F.leaky_relu({x})", "{x}.sign()", "{x}.clamp(min=0)"]
-COMPLEX = ["{x}.conj_physical()", "{x} * {x}", "{x} * (0.3+0.5j)", "-{x}", "{x}.real", "{x}.imag",
+COMPLEX = ["{x}.conj()", "{x} * {x}", "{x} * (0.3+0.5j)", "-{x}", "{x}.real", "{x}.imag",
            "({x} * 0.5).exp()", "{x}.abs()", "{x}.angle()"]  # fmt: skip
 WHOLE = [
     "-{x}",
@@ -174,7 +174,8 @@ def view(w):
             options += [f"{name}.diagonal({w.rng.randrange(-1, 2)}, 0, 1)"]
     options += [f"{name}.expand({[2, *x.shape]})", f"{name}.detach()"]
     if x.is_complex():
-        options += [f"{name}.real", f"mg.view_as_real({name})"]
+        options += [f"{name}.real", f"{name}.conj()", f"{name}.conj().imag"]
+        options += [f"mg.view_as_real({name}.resolve_conj())"]
     w.give(w.choose(options))
 
 

@@ -30,10 +30,9 @@ RAISED = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 
 def array_of(x):
     """A tensor's values, in float64 if it holds 16-bit floats."""
-    x = x.detach()
+    x = x.detach().resolve_conj().resolve_neg()
     name = str(x.dtype).split(".")[-1]
     if isinstance(x, torch.Tensor):
-        x = x.resolve_conj().resolve_neg()
         x = x.double() if name in ("bfloat16", "float16") else x
         return name, x.numpy().copy()
     x = np.array(x.numpy())

@@ -2,9 +2,11 @@
 
 The tensors that a program begins with become arguments of a function, the rest its body. It is
 called three times, with other numbers each time, with and without `mg.jit`. What it returns, what
-it wrote into its arguments, and their gradients must agree.
+it wrote into its arguments, and their gradients must agree. Some arguments are views of a tensor
+of twice the size, other ones each time, and some lie on arrays of NumPy.
 """
 
+import random
 import re
 import warnings
 
@@ -39,16 +41,31 @@ def function_of(program):
 
 
 def arguments(names, lines, scale):
-    space = {"mg": mg}
+    space, rng = {"mg": mg}, random.Random(len(lines))
     for line in lines:
         exec(line, space)
     made = []
     for name in names:
         given = space[name].detach()
         scaled = (given * scale if given.dtype.is_floating_point else given).clone()
-        made.append(scaled.requires_grad_() if space[name].requires_grad else scaled)
+        if space[name].requires_grad:
+            scaled.requires_grad_()
+        else:
+            scaled = rng.choice([mg.clone, on_an_array, among_others])(scaled)
+        made.append(scaled)
     mg.eval(made)
     return made
+
+
+def on_an_array(x):
+    return x if x.dtype is mg.bfloat16 else mg.from_numpy(x.numpy().copy())
+
+
+def among_others(x):
+    """x as every second element of a tensor, the odd or the even ones."""
+    place = int(x.real.double().sum().item() * 10) % 2 if x.numel() else 0
+    pair = [x, mg.zeros_like(x)]
+    return mg.stack(pair[::-1] if place else pair, -1)[..., place]
 
 
 def outcome(function, names, args):
@@ -57,7 +74,11 @@ def outcome(function, names, args):
     found |= dict(zip(names, args, strict=True))
     found |= {f"{n}.grad": x.grad for n, x in zip(names, args, strict=True) if x.grad is not None}
     wide = np.complex128
-    return {name: x.detach().numpy().astype(wide) for name, x in found.items()}
+    return {name: contents(x.detach()).astype(wide) for name, x in found.items()}
+
+
+def contents(x):
+    return x.resolve_conj().resolve_neg().numpy()
 
 
 def check(seed):

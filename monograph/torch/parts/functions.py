@@ -82,15 +82,10 @@ def get_device(input: Tensor) -> int:
     return -1
 
 
-def is_neg(input: Tensor) -> bool:
-    """Whether a tensor is a view that negates what it shows: none is."""
-    return False
-
-
 ROOT: dict[str, Any] = {
     "binary_cross_entropy_with_logits": _by_number(_F["binary_cross_entropy_with_logits"]),
     "cond": cond, "frobenius_norm": frobenius_norm, "get_device": get_device,
-    "instance_norm": instance_norm, "is_neg": is_neg, "kl_div": _by_number(_F["kl_div"]),
+    "instance_norm": instance_norm, "kl_div": _by_number(_F["kl_div"]),
     "native_dropout": native_dropout, "norm_except_dim": norm_except_dim,
     "nuclear_norm": nuclear_norm, "pdist": _F["pdist"], "to_dlpack": lambda x: x.__dlpack__(),
 }  # fmt: skip

@@ -114,7 +114,7 @@ def attach() -> None:
         "volatile": property(volatile), "is_xpu": False, "is_nested": False, "is_xla": False,
         "is_ipu": False, "is_mtia": False, "is_sparse_csr": False, "is_vulkan": False,
         "_base": property(base_of), "dim_order": dim_order, "is_set_to": is_set_to, "map_": map_,
-        "is_neg": lambda x: False, "is_distributed": lambda x: False,
+        "is_distributed": lambda x: False,
         "const_data_ptr": Tensor.data_ptr, "is_maia": False, "storage_type": storage_type,
         "name": None, "names": property(lambda x: (None,) * x.ndim), "_cdata": property(id),
     }  # fmt: skip
