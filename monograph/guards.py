@@ -187,7 +187,8 @@ class Guards:
         terms = ["True"]
         for n, (mapping, name, before, _) in enumerate(self.names.values()):
             scope |= {f"mapping{n}": mapping, f"value{n}": before}
-            terms.append(f"mapping{n}[{name!r}] is value{n}")
+            there = f"mapping{n}[{name!r}] is value{n}"
+            terms.append(f"{name!r} not in mapping{n}" if before is _MISSING else there)
         for n, (cell, before, _) in enumerate(self.cells.values()):
             scope |= {f"cell{n}": cell, f"contents{n}": before}
             terms.append(f"cell{n}.cell_contents is contents{n}")
@@ -253,8 +254,10 @@ class Guards:
         watched = _is_watched(value)
         if watched and "_modules" in getattr(value, "__dict__", ()):
             self.modules.setdefault(id(value), (value, _facts(value)))
+        before: list[Any] = []
         for mapping in _mappings(value):
             if name not in mapping:
+                before.append(mapping)
                 continue
             found = mapping[name]
             if watched and not isinstance(found, FunctionType):
@@ -263,6 +266,9 @@ class Guards:
                 self._enter(MethodType(found, value), {})
             elif not hasattr(type(found), "__get__"):  # no property: calling it might do anything
                 self._follow(mapping, name, rest, f"{label}.{name}")
+                if before and not isinstance(value, ModuleType):  # the object may get its own
+                    own = before[0]
+                    self.names[id(own), name] = (own, name, _MISSING, f"{label}.{name}")
             else:
                 self._value(found)
             return

@@ -354,6 +354,7 @@ def _foreign(operator: Operator, given: Any) -> Any:
     if isinstance(given, np.generic):
         return given.item()
     if isinstance(given, np.ndarray):
+        current.recorder.note_array()
         kind = meta_of(given.shape, dtypes.from_numpy(given.dtype))
         return concrete(np.array(given, order="C", copy=True), kind)
     raise TypeError(f"{operator.name}() takes tensors and numbers, but got {type(given).__name__}")

@@ -152,6 +152,11 @@ class Recorder:
         if self.urgent is None or self.urgent is TOO_MUCH:
             self.urgent = reason
 
+    def note_array(self) -> None:
+        """A tensor is made of a NumPy array: a trace would take its numbers for constants."""
+        if self.capture is not None:
+            self.capture.arrays = True
+
     def attend(self) -> None:
         """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""
         wanted = self.inference or len(inference_storages) > 0 or bool(self.packing)

@@ -629,6 +629,8 @@ def tensor(
     """
     if pin_memory:
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
+    if isinstance(data, np.ndarray):
+        current.recorder.note_array()
     made = placed(_restore(Tensor, as_array(data, dtype), False), device)
     return made.requires_grad_() if requires_grad else made
 
@@ -642,6 +644,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray, got {type(ndarray).__name__}")
+    current.recorder.note_array()
     if ndarray.flags.c_contiguous:
         made = adopt(ndarray)
     else:

@@ -13,8 +13,8 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph import record
 from monograph.config import config
-from monograph.jit import Replay
 from monograph.programs import Programs
+from monograph.replay import Replay
 from tests.test_semantics import batches, network
 
 

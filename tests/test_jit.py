@@ -1,5 +1,7 @@
 """`mg.jit` replays what a call recorded, notices what changed, and says what it cannot do."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -657,3 +659,101 @@ def test_gradients_of_views_of_a_parameter():
             step(weight[start::2])
             expected = [2.0 * n * (n % 2 == start) for n in range(8)]
             assert weight.grad.tolist() == expected
+
+
+def test_an_array_of_numpy_as_an_argument_is_no_constant():
+    double = mg.jit(lambda a: mg.tensor(a) * 2)
+    array = np.ones(2, np.float32)
+    assert double(array).tolist() == [2.0, 2.0]
+    array[0] = 4.0
+    assert double(array).tolist() == [8.0, 2.0]
+    assert "give it a tensor" in double.reasons[0]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, a: x + a,
+        lambda x, a: x + mg.tensor(a),
+        lambda x, a: x + mg.from_numpy(a),
+        lambda x, a: x + mg.as_tensor(a),
+        lambda x, a: x[a.astype(np.int64)],
+    ],
+)
+def test_an_array_that_a_function_finds_is_no_constant(use):
+    array = np.zeros(2, np.float32)
+    function = mg.jit(lambda x: use(x, array))
+    for _ in range(2):
+        x = mg.tensor([10.0, 20.0])
+        assert function(x).tolist() == use(x, array).tolist()
+        array[0] = 1.0
+    assert "NumPy array" in function.reasons[0]
+
+
+def test_lists_are_constants():
+    picked = mg.jit(lambda x: x[[1, 0]] + mg.tensor([1.0, 2.0]))
+    assert [picked(mg.tensor([n, 5.0])).tolist() for n in (1.0, 2.0)] == [[6.0, 3.0], [6.0, 4.0]]
+    assert picked.reasons == []
+
+
+def test_other_objects_in_the_same_place_are_told_apart():
+    class Unhashable(dict):
+        __hash__ = None
+
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+
+    scaled = mg.jit(lambda x, box: x * box.items.number)
+
+    class Box:
+        __hash__ = None
+
+        def __init__(self, number):
+            self.items = Unhashable(number)
+
+    assert [scaled(mg.ones(1), Box(n)).item() for n in (2.0, 3.0, 4.0)] == [2.0, 3.0, 4.0]
+
+
+def test_an_attribute_of_an_object_hides_that_of_its_class():
+    class Settings:
+        rate = 2.0
+
+    settings = Settings()
+    scaled = mg.jit(lambda x: x * settings.rate)
+    assert scaled(mg.ones(1)).item() == 2.0
+    assert scaled(mg.ones(1)).item() == 2.0
+    settings.rate = 5.0
+    assert scaled(mg.ones(1)).item() == 5.0
+    del settings.rate
+    assert scaled(mg.ones(1)).item() == 2.0
+
+
+def test_named_tuples_stay_what_they_are():
+    pair = namedtuple("pair", "left right")
+    moved = mg.jit(lambda p: pair(p.left + 1, p.right * 2))
+    for n in (1.0, 2.0):
+        made = moved(pair(mg.tensor(n), mg.tensor(n)))
+        assert isinstance(made, pair)
+        assert (made.left.item(), made.right.item()) == (n + 1, n * 2)
+
+
+def test_a_result_that_hides_tensors_is_made_anew():
+    class Output:
+        def __init__(self, value):
+            self.value = value
+
+    wrapped = mg.jit(lambda x: Output(x * 2))
+    assert [wrapped(mg.tensor(n)).value.item() for n in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    assert "returns a Output" in wrapped.reasons[0]
+
+
+def test_what_is_returned_besides_tensors():
+    function = mg.jit(lambda x: {"a": x + 1, "n": x.shape[0], "t": (None, x.dtype, [x * 2, "s"])})
+    for n in (1.0, 2.0):
+        made = function(mg.tensor([n]))
+        assert made["a"].tolist() == [n + 1]
+        assert made["n"] == 1
+        assert made["t"][:2] == (None, mg.float32)
+        assert made["t"][2][0].tolist() == [2 * n] and made["t"][2][1] == "s"
+    assert function.reasons == []

@@ -30,10 +30,12 @@ def _part(part: Any) -> Any:
         return part
     if isinstance(part, (bool, np.bool_)):
         return tensor(bool(part))
-    if isinstance(part, (list, tuple, range, np.ndarray)):
+    if isinstance(part, np.ndarray):
+        return tensor(part if part.size else part.astype(np.int64))
+    if isinstance(part, (list, tuple, range)):
         listed = [int(p) if isinstance(p, Tensor) else p for p in part]
-        made = np.asarray(part if isinstance(part, np.ndarray) else listed)
-        return tensor(made.astype(np.int64) if made.size == 0 else made)
+        made = np.asarray(listed)
+        return adopt(made if made.size else made.astype(np.int64))
     try:
         return operator.index(part)
     except TypeError:
