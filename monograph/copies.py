@@ -108,5 +108,5 @@ def move_to_shared_memory(tensor: Tensor) -> Tensor:
     value = tensor._storage.value
     if not sharing.lies_in_shared_memory(array):
         value.memory = Memory(sharing.in_shared_memory(array))
-    value.expose()  # another process may change it at any time
+    record.expose(value)  # another process may change it at any time
     return tensor

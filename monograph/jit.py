@@ -361,6 +361,8 @@ def _obstacle(trace: Trace, result: Any, deposits: list[Any]) -> str | None:
         if not trace.flushes:
             return "nothing was recorded"
         return f"it computed values in between ({trace.flushes[0]})"
+    if trace.reads:
+        return "it reads a value, as item(), float() and numpy() do"
     for leaf in tree.leaves(result):
         if isinstance(leaf, Tensor):
             if not deposits and leaf.requires_grad and not leaf.is_leaf:

@@ -68,7 +68,7 @@ class Readable:
                 "instead."
             )
         array = self._array()
-        self._storage.value.expose()
+        record.expose(self._storage.value)
         return array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -97,6 +97,7 @@ class Readable:
         if self._view is None:
             return record.read(self._storage).item()
         if self._view.value.ready and self._view.version == self._storage.version:
+            record.current.recorder.note_read()
             record.wait()
             return self._view.value.array().item()
         found = memory_seen(self._storage.value.meta, self._view.chain())

@@ -494,6 +494,7 @@ def register_outside(read: Callable[..., np.ndarray]) -> None:
 
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
+    current.recorder.note_read()
     if not storage.value.ready:
         if storage.value.meta.absent:
             raise errors.NoDataError()
@@ -532,6 +533,16 @@ def read_near(storage: Storage) -> None:
     recorder, value = current.recorder, storage.value
     if value.memory is None and value.epoch == recorder.epoch and recorder.outer is None:
         _is_read_near(recorder, value)
+
+
+def expose(value: Value) -> None:
+    """Let arrays of the user's lie on a value's memory: what is pending on it is computed first."""
+    recorder = current.recorder
+    read = value.epoch == recorder.epoch and value.position < 0
+    if recorder.records and (read or id(value) in recorder.shared):
+        flush("memory shared with NumPy")
+        wait()
+    value.expose()
 
 
 def wait() -> None:

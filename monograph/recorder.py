@@ -152,6 +152,11 @@ class Recorder:
         if self.urgent is None or self.urgent is TOO_MUCH:
             self.urgent = reason
 
+    def note_read(self) -> None:
+        """Python reads a value: a trace does not know what it makes of it."""
+        if self.capture is not None:
+            self.capture.reads = True
+
     def note_array(self) -> None:
         """A tensor is made of a NumPy array: a trace would take its numbers for constants."""
         if self.capture is not None:

@@ -32,6 +32,7 @@ class Trace:
     lines: list[launches.Line] = field(default_factory=list)
     origins: list[launches.Line] = field(default_factory=list)  # of each record
     measured: list[Any] = field(default_factory=list)  # (value, axis): sizes that Python has seen
+    reads: bool = False  # whether Python has seen a value, which may be another the next time
     arrays: bool = False  # whether it made a tensor of an array of NumPy's
     shared: list[tuple[Storage, Value]] = field(default_factory=list)  # written, and what was there
 

@@ -34,8 +34,10 @@ def is_shared(value: Value) -> bool:
 
 
 def snapshot(array: np.ndarray, value: Value) -> Value:
-    """The contents as they are now, as a value of its own."""
-    return concrete(np.array(array, order="C", copy=True), value.meta)
+    """The contents as they are now, as a value of its own that shows the other."""
+    made = concrete(np.array(array, order="C", copy=True), value.meta)
+    made.viewed = value  # a write to that one is one to what a derivative has saved
+    return made
 
 
 def move(value: Value, old: Value) -> None:

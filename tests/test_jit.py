@@ -757,3 +757,30 @@ def test_what_is_returned_besides_tensors():
         assert made["t"][:2] == (None, mg.float32)
         assert made["t"][2][0].tolist() == [2 * n] and made["t"][2][1] == "s"
     assert function.reasons == []
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda n: n.item(),
+        lambda n: float(n),
+        lambda n: n.tolist(),
+        lambda n: float(n.numpy()),
+        lambda n: len(repr(n)),
+        lambda n: n[None][0].item(),
+    ],
+)
+def test_a_value_that_python_sees_is_no_constant(look):
+    scaled = mg.jit(lambda x, n: x * look(n))
+    for n in (1.0, -1.0, 1.5):
+        number = mg.tensor(n)
+        assert scaled(mg.ones(2), number).tolist() == (mg.ones(2) * look(number)).tolist()
+    assert "reads a value" in scaled.reasons[0]
+
+
+def test_a_captured_value_that_python_sees_is_no_constant():
+    number = mg.tensor(2.0)
+    scaled = mg.jit(lambda x: x * number.item())
+    assert scaled(mg.ones(1)).item() == 2.0
+    number.fill_(5.0)
+    assert scaled(mg.ones(1)).item() == 5.0
