@@ -115,7 +115,7 @@ class Recorder:
         "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
         "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
         "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought", "cut",
-        "many", "ahead",
+        "many", "ahead", "__weakref__",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -214,9 +214,37 @@ def next_epoch() -> int:
     return next(_epochs)
 
 
+_of_threads: WeakSet[Recorder] = WeakSet()
+
+
 class _Local(threading.local):
     def __init__(self) -> None:
         self.recorder = Recorder()
+        _of_threads.add(self.recorder)
+
+
+def is_alone() -> bool:
+    """Whether no other thread that still runs has ever recorded anything."""
+    return len(_of_threads) < 2
+
+
+def held_elsewhere() -> set[int]:
+    """Ids of values that other threads' pending work reads, whose memory must not be written."""
+    if is_alone():
+        return set()
+    mine = {id(current.recorder)}
+    outer = current.recorder.outer
+    while outer is not None:
+        mine.add(id(outer))
+        outer = outer.outer
+    held: set[int] = set()
+    for each in list(_of_threads):
+        if each.records and id(each) not in mine:
+            for leaf in list(each.leaves):
+                memory = leaf.memory
+                whole = None if memory is None else memory.part_of
+                held.add(id(leaf if whole is None else whole))
+    return held
 
 
 current = _Local()

@@ -13,8 +13,8 @@ from weakref import ref
 
 from . import launches, packs, record, sharing, statistics, tree
 from .guards import Guards
-from .recorder import Recorder, current
-from .storage import Meta, Storage, Value, promises
+from .recorder import Recorder, current, held_elsewhere
+from .storage import Meta, Storage, Value, concrete, promises
 from .tensor import Tensor, from_value
 
 
@@ -171,7 +171,20 @@ class Replay:
         self.given = arguments
         for cell, n in self.arguments:
             cell.value = entry[n]
+        if held := held_elsewhere():
+            self._spare(held)
         return [cell.value for cell in self.cells]
+
+    def _spare(self, held: set[int]) -> None:
+        """Write to other memory where another thread is still to read what is there."""
+        for storage in self.written():
+            if storage is not None and id(storage.value) in held:
+                _leave(storage)
+        of_arguments = {n for _, n in self.states_of_arguments}
+        for cell, n in self.arguments:
+            if n in of_arguments and id(cell.value) in held:
+                _leave(self.given[n]._storage)
+                cell.value = self.given[n]._storage.value
 
     def changed(self, values: list[Value], expected: list[Meta] | None = None) -> str | None:
         """What differs from when the call was traced, or None."""
@@ -280,6 +293,15 @@ def _write(target: Storage, outcome: Any, launch: launches.Replayed, again: bool
     launch.values.append(value)
     launch.replaced.append((value, old))
     target.write(value)
+    value.replaces = None
+
+
+def _leave(storage: Storage) -> None:
+    """Give a storage memory of its own; another thread is still to read what it has."""
+    old = storage.value
+    value = concrete(old.array().copy(), old.meta)
+    value.requires_grad, value.leaf = old.requires_grad, old.leaf
+    storage.write(value)
     value.replaces = None
 
 
