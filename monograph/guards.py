@@ -13,6 +13,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 PACKAGE = __name__.partition(".")[0]
 PLAIN = (bool, int, float, complex, str, bytes, NoneType)
 FUNCTIONS = 256  # that are looked into, at most
-ITEMS = 64  # of a container that are compared
+ITEMS = (64, 16, 8, 8)  # of a container that are compared, and of those in it
 _MISSING: Any = type("_Missing", (), {"__repr__": lambda self: "gone"})()
 
 
@@ -48,9 +49,10 @@ changes = Changes()
 class Contents:
     """A list, dictionary or the like as it was: changes within are noticed too."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, depth: int = 0) -> None:
         self.kind = type(value)
-        self.items = tuple([snapshot(item, deep=False) for item in _items(value)])
+        self.depth = depth
+        self.items = tuple([snapshot(item, depth + 1) for item in _items(value)])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Contents) or other.kind is not self.kind:
@@ -70,11 +72,15 @@ def _items(value: Any) -> Iterable[Any]:
     return value  # type: ignore[no-any-return]
 
 
-def snapshot(value: Any, deep: bool = True) -> Any:
-    """What to compare a value with later."""
-    if deep and type(value) in (list, dict, set) and len(value) <= ITEMS:
-        return Contents(value)
-    return value
+def snapshot(value: Any, depth: int = 0) -> Any:
+    """What to compare a value with later, this deep inside of containers."""
+    kind = type(value)
+    if kind not in (list, dict, set, tuple) or depth >= len(ITEMS) or len(value) > ITEMS[depth]:
+        return value
+    found = Contents(value, depth)
+    if kind is tuple and all(map(operator.is_, found.items, value)):
+        return value  # nothing in it can change
+    return found
 
 
 def same(now: Any, before: Any) -> bool:
@@ -82,7 +88,9 @@ def same(now: Any, before: Any) -> bool:
     if now is before:
         return True
     if isinstance(before, Contents):
-        return type(now) is before.kind and Contents(now) == before
+        if isinstance(now, Contents):
+            return now == before
+        return type(now) is before.kind and Contents(now, before.depth) == before
     if type(now) is not type(before):
         return False
     if type(now) is tuple:

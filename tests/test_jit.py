@@ -784,3 +784,25 @@ def test_a_captured_value_that_python_sees_is_no_constant():
     assert scaled(mg.ones(1)).item() == 2.0
     number.fill_(5.0)
     assert scaled(mg.ones(1)).item() == 5.0
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda: {"a": {"rate": 2.0}},
+        lambda: [0, {"b": [{"rate": 2.0}]}],
+        lambda: (0, [{"rate": 2.0}]),
+    ],
+)
+def test_changes_deep_inside_of_containers_are_noticed(held):
+    def innermost(tree):
+        while not (isinstance(tree, dict) and "rate" in tree):
+            tree = [*tree.values()][-1] if isinstance(tree, dict) else tree[-1]
+        return tree
+
+    settings = held()
+    scaled = mg.jit(lambda x: x * innermost(settings)["rate"])
+    assert [scaled(mg.ones(1)).item() for _ in range(2)] == [2.0, 2.0]
+    assert scaled.reasons == []
+    innermost(settings)["rate"] = 3.0
+    assert scaled(mg.ones(1)).item() == 3.0
