@@ -37,6 +37,9 @@ STATES = 8  # traces of one signature, under other guards; and misses in a row b
 def jit(function: Callable[..., Any]) -> Jitted:
     """Run the function's Python once per signature, and replay what it recorded after that.
 
+    What it finds besides tensors is compared at each call: if it changed, Python runs again. Python
+    also runs at each call where it reads values or makes tensors of NumPy arrays; `reasons` says so.
+
     >>> import monograph as mg
     >>> @mg.jit
     ... def double(x):
