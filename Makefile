@@ -61,7 +61,7 @@ docs: $(RUN)
 	$(PY) tools/make_reference.py
 
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference
+	rm -rf build dist *.egg-info .test-all .pytest_cache .hypothesis .mypy_cache .ruff_cache docs/reference
 	find monograph tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean

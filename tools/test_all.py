@@ -1,26 +1,29 @@
 """Runs every test, the long ones too, and writes what happened to `docs/results/`.
 
-The result file is named by date, so that a later run of the same day replaces it. It holds the
-counts, the slowest tests, every test that failed, and the versions and the CPU it ran on.
+It takes hours on two cores. Every test that ends is noted in `.test-all/`, under the commit: after
+an interruption the same command goes on with what has not passed yet. The result file is named by
+date, so that a later run of the same day replaces it. It holds the counts, the slowest tests, every
+test that failed, and the versions and the CPU it ran on.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from tools import test_journal  # noqa: E402
 
 SLOWEST = 15
 PACKAGES = ("numpy", "llvmlite", "onednn-cpu-gomp", "torch", "triton", "pytest", "hypothesis")
@@ -40,43 +43,62 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", default="2", help="test processes (2)")
     arguments, rest = parser.parse_known_args()
+    journal = journal_of(git_commit())
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        # Long tests stand side by side: a process that has none left takes some of another's.
-        command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.jobs, "--dist=worksteal"]
-        command += ["-m", "long or not long", f"--junitxml={report}", *rest]
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        cases = read_cases(report) if report.exists() else []
+    # Long tests stand side by side: a process that has none left takes some of another's.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.jobs, "--dist=worksteal"]
+    command += ["-p", "tools.test_journal", "-m", "long or not long", *rest]
+    environment = {**os.environ, test_journal.VARIABLE: str(journal)}
+    try:
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    finally:
+        sitting = {"sitting": time.monotonic() - started}
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(sitting) + "\n")
     today = datetime.date.today().isoformat()
     path = ROOT / "docs" / "results" / f"{today}-test-all.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = document(today, cases, code, time.monotonic() - started)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(document(today, *read(journal), code), encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT)}")
     return code
 
 
-def read_cases(path: Path) -> list[Case]:
-    cases = []
-    for element in ElementTree.parse(path).iter("testcase"):
-        outcome, reason = "passed", ""
-        for child in element:
-            if child.tag in ("failure", "error", "skipped"):
-                outcome = "skipped" if child.tag == "skipped" else "failed"
-                reason = (child.get("message") or "").partition("\n")[0]
-        name = f"{element.get('classname')}::{element.get('name')}"
-        cases.append(Case(name, outcome, float(element.get("time") or 0), reason))
-    return cases
+def journal_of(commit: str) -> Path:
+    """The journal of this commit, and beside it the tests in it that are done."""
+    path = ROOT / ".test-all" / f"{commit}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    if commit == "unknown" or commit.endswith("-dirty"):  # who knows what has changed since
+        path.unlink(missing_ok=True)
+    path.touch()
+    done = [case.name for case in read(path)[0] if case.outcome != "failed"]
+    test_journal.done_before(path).write_text("\n".join(done), encoding="utf-8")
+    return path
 
 
-def document(today: str, cases: list[Case], code: int, seconds: float) -> str:
+def read(journal: Path) -> tuple[list[Case], list[float]]:
+    """How each test ended when it last ran, and the seconds of each sitting."""
+    cases: dict[str, Case] = {}
+    sittings = []
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:  # the last line of a run that was killed
+            continue
+        if "sitting" in entry:
+            sittings.append(entry["sitting"])
+        else:
+            cases[entry["name"]] = Case(**entry)
+    return list(cases.values()), sittings
+
+
+def document(today: str, cases: list[Case], sittings: list[float], code: int) -> str:
     counts = {
         outcome: sum(case.outcome == outcome for case in cases)
         for outcome in ("passed", "failed", "skipped")
     }
     summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    lines = [f"# Every test, {today}", "", f"{summary} in {seconds:.0f} s; exit code {code}.", ""]
+    took = f"{sum(sittings):.0f} s" + (f" of {len(sittings)} sittings" if sittings[1:] else "")
+    lines = [f"# Every test, {today}", "", f"{summary} in {took}; exit code {code}.", ""]
     lines += ["| where | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in surroundings()]
     lines += section("Failed", [case for case in cases if case.outcome == "failed"])

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 PROLOGUE = """
 import os, signal, sys, threading, time
 import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from monograph.runtime.executor import EXECUTOR
 from monograph.runtime.instructions import Address, Instruction, Leaf
 from monograph.runtime.program import Program, counters
