@@ -38,7 +38,7 @@ def jit(function: Callable[..., Any]) -> Jitted:
     """Run the function's Python once per signature, and replay what it recorded after that.
 
     What it finds besides tensors is compared at each call: if it changed, Python runs again. Python
-    also runs at each call where it reads values or makes tensors of NumPy arrays; `reasons` says so.
+    also runs at each call where it reads values or makes tensors of NumPy arrays: see `reasons`.
 
     >>> import monograph as mg
     >>> @mg.jit

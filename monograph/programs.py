@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
@@ -119,9 +119,9 @@ class Programs:
             return self._compile(key, recording, backend, None, lookup)
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
-        digest = _digest(recording, backend)
         if executable is not None:
-            return self._share(key, executable, digest)
+            return self._share(key, executable, lambda: _digest(recording, backend))
+        digest = _digest(recording, backend)
         executable = _restore(digest, backend)
         if executable is not None:
             if member is not None:
@@ -134,14 +134,14 @@ class Programs:
         if member is not None and (member.family.samples or not _is_small(recording)):
             executable = member.recall(backends.load(backend))  # a small one is interpreted first
             if executable is not None:
-                return self._share(key, executable, digest)
+                return self._share(key, executable, lambda: digest)
         lookup = self._lookup(key, recording, digest, member)
         if member is not None:
             patience = 2 if _is_small(recording) else 1
             executable = member.make(backends.load(backend), patience)
             if executable is not None:
                 statistics.note_miss(f"{lookup}; made for many sizes")
-                return self._share(key, executable, digest)
+                return self._share(key, executable, lambda: digest)
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met[key] = self._meetings
             self._note_meeting()
@@ -246,15 +246,17 @@ class Programs:
         family = self._families.setdefault((structure.key, *key[1:]), Family())
         return Member(family, structure, recording)
 
-    def _share(self, key: Any, executable: Executable, digest: str | None) -> Executable:
+    def _share(
+        self, key: Any, executable: Executable, named: Callable[[], str | None] | None
+    ) -> Executable:
         """Keep a program that was set up for these sizes, and let go of the oldest of many.
 
         The first of a family are kept on disk as well: the next process runs no pass for them.
         """
         image, family = getattr(executable, "image", None), getattr(executable, "family", None)
-        if digest is not None and image is not None and family is not None:
+        if named is not None and image is not None and family is not None:
             executable.image = None  # type: ignore[attr-defined]
-            if family.kept < KEPT:
+            if family.kept < KEPT and (digest := named()) is not None:
                 family.kept += 1
                 shelf.store(digest, image)
         self._by_key.setdefault(key, []).append(executable)

@@ -140,11 +140,18 @@ def surroundings() -> list[tuple[str, str]]:
 
 
 def git_commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
+    """The commit that is tested; changed files make it "-dirty", but for results of tests."""
+    changed = ["status", "--porcelain", "-uno", "--", ".", ":!docs/results"]
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        commit, dirty = git("describe", "--always"), git(*changed)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return commit + ("-dirty" if dirty else "")
+
+
+def git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

@@ -67,15 +67,19 @@ class Loop:
         rounds = self.rounds()
         return rounds[min(THIRD + 2, len(rounds) // 2) :]
 
-    def period(self) -> float:
-        """Seconds of a round: the median."""
+    def _between(self) -> list[tuple[Step, Step]]:
+        """Neighbouring steady rounds between which no executable was made."""
         steps = self.steady()
-        return statistics.median(b.wall - a.wall for a, b in zip(steps, steps[1:]))
+        pairs = list(zip(steps, steps[1:]))
+        return [(a, b) for a, b in pairs if a.executables == b.executables] or pairs
+
+    def period(self) -> float:
+        """Seconds of a round: the mean, since rounds differ where an epoch ends with a test."""
+        return statistics.mean(b.wall - a.wall for a, b in self._between())
 
     def cpu(self) -> float:
-        """Seconds of all threads in a round: the median."""
-        steps = self.steady()
-        return statistics.median(b.cpu - a.cpu for a, b in zip(steps, steps[1:]))
+        """Seconds of all threads in a round: the mean."""
+        return statistics.mean(b.cpu - a.cpu for a, b in self._between())
 
 
 def loops_of(steps: list[Step]) -> list[Loop]:
