@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from . import tapes
 from .compiler.recording import Entry, Recording
-from .recorder import Record, Recorder, is_alone
+from .recorder import Record, Recorder, held_elsewhere
 from .storage import Value
 
 ROWS = 4  # pieces that lie one behind the other, from which on a program is told
@@ -72,7 +72,7 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
     writes: list[tuple[int, int]] = []
     taped: list[Value] = []  # results that a backward pass may follow
     epoch = recorder.epoch
-    shared, alone = recorder.shared, is_alone()
+    shared = recorder.shared | held_elsewhere()
     for value in recorder.results:
         owner = value.owner
         if owner is None:
@@ -87,8 +87,8 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
             if tape is not None and not tape.walk:
                 taped.append(value)
             continue
-        if not alone or (shared and id(old) in shared):
-            continue  # another thread may read the old contents, or a part of them is read
+        if shared and id(old) in shared:
+            continue  # another thread is to read the old contents, or a part of them is read
         if value.tape is None or old.memory.exposed:  # else a derivative may need the old
             writes.append((value.position, -old.position - 1))
     if len(recorder.open) > recorder.many:

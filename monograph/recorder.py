@@ -223,14 +223,9 @@ class _Local(threading.local):
         _of_threads.add(self.recorder)
 
 
-def is_alone() -> bool:
-    """Whether no other thread that still runs has ever recorded anything."""
-    return len(_of_threads) < 2
-
-
 def held_elsewhere() -> set[int]:
     """Ids of values that other threads' pending work reads, whose memory must not be written."""
-    if is_alone():
+    if len(_of_threads) < 2:
         return set()
     mine = {id(current.recorder)}
     outer = current.recorder.outer

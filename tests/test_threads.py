@@ -5,7 +5,6 @@ import threading
 import pytest
 
 import monograph as mg
-import monograph.nn.functional as F
 from monograph import nn, optim
 
 
@@ -62,38 +61,6 @@ def test_a_step_of_another_thread_does_not_reach_what_is_pending(compiled):
     in_a_thread(step)
     assert seen.tolist() == before
     assert layer.weight.tolist() != before
-
-
-def test_one_thread_evaluates_what_another_trains():
-    mg.manual_seed(0)
-    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-    optimizer = optim.SGD(net.parameters(), 0.02)
-    data = mg.randn(64, 4)
-    wanted = data.sum(1, keepdim=True)
-    first = F.mse_loss(net(data), wanted).item()
-    problems, losses, trained = [], [], threading.Event()
-
-    def evaluate():
-        try:
-            while not trained.is_set():
-                with mg.no_grad():
-                    losses.append(F.mse_loss(net(data), wanted).item())
-        except BaseException as problem:  # noqa: BLE001
-            problems.append(problem)
-
-    thread = threading.Thread(target=evaluate)
-    thread.start()
-    for _ in range(30):
-        optimizer.zero_grad()
-        loss = F.mse_loss(net(data), wanted)
-        loss.backward()
-        optimizer.step()
-    last = loss.item()
-    trained.set()
-    thread.join()
-    assert not problems, problems
-    assert last < first
-    assert all(loss <= first for loss in losses)
 
 
 def test_memory_is_written_over_again_once_the_other_thread_is_gone():
