@@ -76,15 +76,15 @@ class Program:
         return round(self.rng.uniform(-2, 2), 2)
 
     def tensor(self, text, shape):
-        name = f"t{len(self.shapes)}"
-        self.lines.append(f"{name} = {text}")
-        self.shapes[name] = shape
-        return name
+        return self.give("t", self.shapes, text, shape)
 
     def array(self, text, shape):
-        name = f"a{len(self.arrays)}"
+        return self.give("a", self.arrays, text, shape)
+
+    def give(self, letter, known, text, shape):
+        name = f"{letter}{len(known)}"
         self.lines.append(f"{name} = {text}")
-        self.arrays[name] = shape
+        known[name] = shape
         return name
 
     def step(self):
