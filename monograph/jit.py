@@ -230,7 +230,7 @@ def _shown(part: Any) -> str:
         return f"{part[0]!r}{' with gradients' if part[1] else ''}"
     if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], type):
         return repr(part[1])
-    return repr(part)
+    return "a NumPy array" if part is np.ndarray else repr(part)
 
 
 def _shared(tensors: list[Tensor]) -> Any:

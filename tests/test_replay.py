@@ -119,6 +119,8 @@ def test_an_array_of_numpy_as_an_argument_is_no_constant():
     array[0] = 4.0
     assert double(array).tolist() == [8.0, 2.0]
     assert "give it a tensor" in double.reasons[0]
+    assert double(mg.ones(1)).tolist() == [2.0]
+    assert double.reasons[1] == "traced again: a is now float32[1], was a NumPy array"
 
 
 @pytest.mark.parametrize(
