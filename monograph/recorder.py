@@ -156,11 +156,15 @@ class Recorder:
         """Python reads a value: a trace does not know what it makes of it."""
         if self.capture is not None:
             self.capture.reads = True
+        if self.outer is not None:
+            self.outer.note_read()
 
     def note_array(self) -> None:
         """A tensor is made of a NumPy array: a trace would take its numbers for constants."""
         if self.capture is not None:
             self.capture.arrays = True
+        if self.outer is not None:
+            self.outer.note_array()
 
     def attend(self) -> None:
         """Look whether there are tensors of inference mode, or will be, or hooks on saved ones."""

@@ -32,7 +32,7 @@ def test_a_large_array_of_numpy_does_not_hinder_a_replay():
     double = mg.jit(lambda x: x * 2)
     array = np.ones((1 << 20) + 1, np.float32)  # more than is copied at the call
     for n in range(3):
-        array[:] = n
+        array[...] = n
         assert double(mg.from_numpy(array))[-1].item() == 2.0 * n
     assert double.reasons == []
 
@@ -204,3 +204,15 @@ def test_a_captured_value_that_python_sees_is_no_constant():
     assert scaled(mg.ones(1)).item() == 2.0
     number.fill_(5.0)
     assert scaled(mg.ones(1)).item() == 5.0
+
+
+@pytest.mark.parametrize("transform", [mg.vmap, mg.jit, lambda f: mg.vmap(mg.vmap(f))])
+def test_what_is_seen_inside_of_a_transform_is_no_constant(transform):
+    number, array = mg.tensor(2.0), np.ones((), np.float32)
+    by_value = mg.jit(lambda x: transform(lambda row: row * number.item())(x))
+    by_array = mg.jit(lambda x: transform(lambda row: row * mg.tensor(array))(x))
+    x = mg.ones(2, 3)
+    for n in (2.0, 5.0):
+        number.fill_(n)
+        array[...] = n
+        assert by_value(x).tolist() == by_array(x).tolist() == [[n] * 3] * 2
