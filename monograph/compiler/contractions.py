@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..ir import build
+from ..ir.extent import hint
 from ..ir.index import Var
 from ..ir.node import (
     Buffer,
@@ -18,6 +19,7 @@ from ..ir.node import (
     Loop,
     Map,
     Node,
+    Reduce,
     ancestors,
     enter_origin,
     make,
@@ -50,6 +52,7 @@ def lower_contractions(
     One that runs on the host stays: NumPy has good products.
     """
     graph = _loops_apart(outputs)
+    turned = False
     while True:
         nodes = ancestors(graph)
         contracts = [n for n in nodes if isinstance(n, Contract) and not runs_on_host(n, supports)]
@@ -70,7 +73,11 @@ def lower_contractions(
             else:
                 replaced[node.id] = _otherwise(node, layouts, accept)
         enter_origin(-1)
+        if not replaced and not turned and layouts.channels_last:
+            graph, turned = _turned(graph, layouts), True
+            continue
         if not replaced:
+            layouts.turned = {node.id for node in nodes if _is_turned(node, layouts)}
             for known in convolutions.values():
                 if known.kind == "backward_weights":
                     layouts.plain.add(known.node.id)
@@ -79,6 +86,36 @@ def lower_contractions(
                     layouts.plain.update(source.id for source in around.inputs)
             return Contracted(graph, calls, layouts)
         graph = _replace(graph, replaced)
+
+
+NARROW = 16  # channels; fewer are read where they lie at little cost
+
+
+def _lies_plain(node: Node, layouts: Layouts) -> bool:
+    """Whether a leaf lies in another order than the arrays around it: what a flush kept, say."""
+    wide = node.shape in layouts.channels_last and hint(node.shape[1]) >= NARROW
+    return isinstance(node, Buffer) and wide
+
+
+def _is_turned(node: Node, layouts: Layouts) -> bool:
+    """Whether a node is the copy of such a leaf."""
+    if not isinstance(node, Map) or node.function != "cast":
+        return False
+    return node.dtype is node.inputs[0].dtype and _lies_plain(node.inputs[0], layouts)
+
+
+def _turned(outputs: Sequence[Node], layouts: Layouts) -> list[Node]:
+    """Leaves that lie otherwise are copied once, rather than gathered from by every pass."""
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, (Map, Reduce)) or _is_turned(node, layouts):
+            return None
+        inputs = [copied(x) if _lies_plain(x, layouts) else x for x in node.inputs]
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return None
+        return make(type(node), tuple(inputs), node.shape, node.dtype, *node.attributes)
+
+    return rewrite(outputs, (rule,))
 
 
 def _loops_apart(outputs: Sequence[Node]) -> list[Node]:

@@ -66,6 +66,7 @@ class Unit:
     host: HostCall | None = None
     loop: LoopUnit | None = None
     flexible: bool = True  # only pointwise so far: the frame may still change
+    closed: bool = False  # nothing joins it: it copies an array into another order, in squares
     touches: set[int] = field(default_factory=set)  # ids of arrays read or written
 
     @property
@@ -159,6 +160,7 @@ class Fusion:
 
     def _keep_required(self) -> None:
         self._keep(self.outputs)
+        self.kept |= self.layouts.turned
         for node in self.nodes:
             if isinstance(node, (Reindex, Scatter)):
                 self._keep(node.inputs[1:])
@@ -292,12 +294,13 @@ class Fusion:
             self._open(Unit(0, scatter=node), node, self._needs(node, None, None))
             return
         form, frame = self._wanted(node)
-        for unit in self._candidates(node):
+        turns = node.id in self.layouts.turned
+        for unit in () if turns else self._candidates(node):
             if self._join(unit, node, form, frame):
                 return
         needs = self._needs(node, frame, None)
         assert needs is not None
-        unit = Unit(0, frame=frame, flexible=form == "root")
+        unit = Unit(0, frame=frame, flexible=form == "root" and not turns, closed=turns)
         self._open(unit, node, needs)
         self._add(unit, node, form, needs)
 
@@ -312,7 +315,7 @@ class Fusion:
         around = [self._touching.get(n, [])[-CROWD:] for n in self._shared(node)]
         near = {number for numbers in around for number in numbers}
         found = [self.units[number] for number in sorted(near, reverse=True)]
-        return [unit for unit in found if unit.frame is not None]
+        return [unit for unit in found if unit.frame is not None and not unit.closed]
 
     def _shared(self, node: Node) -> set[int]:
         """Arrays that make it worth sharing a pass: not single numbers."""
@@ -522,6 +525,8 @@ class Fusion:
 
     def _may_unite(self, unit: Unit, later: Unit) -> bool:
         if unit is later or unit.frame is None or later.frame is None:
+            return False
+        if unit.closed or later.closed:
             return False
         if self.above[unit.number] >> later.number & 1:
             return False

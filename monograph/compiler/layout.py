@@ -24,6 +24,7 @@ class Layouts:
 
     channels_last: set[tuple[int, ...]] = field(default_factory=set)
     plain: set[int] = field(default_factory=set)  # ids of nodes that must be plain
+    turned: set[int] = field(default_factory=set)  # ids of copies of leaves, which lie plain
 
     def order(self, shape: tuple[int, ...]) -> Order:
         """The order in which to iterate over an array of this shape."""

@@ -8,12 +8,16 @@ axes. Boolean tensors become the places where they are true, for which their val
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
+from ..recorder import current
+from ..storage import Value
 from ..tensor import Tensor, adopt, tensor
 from . import elements, math, overlapping, shape
 from .define import Tensors, function
@@ -82,7 +86,20 @@ def _places_of(mask: Tensor, x: Tensor, k: int) -> list[Tensor]:
             f"the shape of the mask {list(mask.shape)} does not match the tensor's axes "
             f"{list(here)} from axis {k} on"
         )
-    return [adopt(places) for places in np.nonzero(mask._array())]
+    recorder, value = current.recorder, mask._value()
+    if recorder.capture is not None or recorder.outer is not None or mask._storage.value.exposed:
+        return [adopt(places) for places in np.nonzero(mask._array())]
+    global _latest
+    latest, version, found = _latest
+    if latest() is not value or version != mask._storage.version:
+        found = [adopt(places) for places in np.nonzero(mask._array())]
+        if mask._value() is value:
+            _latest = ref(value), mask._storage.version, found
+    return found
+
+
+# The mask that was used last, and its places: x[mask] is often followed by y[mask].
+_latest: tuple[Callable[[], Value | None], int, list[Tensor]] = (lambda: None, 0, [])
 
 
 def _bound(end: Any) -> int | None:

@@ -177,3 +177,19 @@ def test_a_result_between_convolutions_is_turned_by_a_copy():
     assert [k.bytes for k in computed] == [2 * hidden_bytes]
     turned = [k for k in report.kernels if k.kind == "copy" and k.bytes == 2 * hidden_bytes]
     assert len(turned) == 2
+
+
+def test_a_leaf_beside_convolutions_is_turned_by_one_copy():
+    """What a flush kept lies plain: it is turned once, in squares, for all passes that read it."""
+    x, kept, weights = mg.rand(2, 16, 16, 16), mg.rand(2, 16, 16, 16), mg.rand(16, 16, 3, 3)
+    mg.synchronize()
+
+    def run():
+        made = F.conv2d(x, weights, padding=1)
+        scale = (made * kept).sum((0, 2, 3), keepdim=True)
+        return F.conv2d(kept * scale, weights, padding=1).sum((2, 3))
+
+    hidden_bytes = 4 * 2 * 16 * 16 * 16
+    report = mg.explain(run)
+    turned = [k for k in report.kernels if k.kind == "copy" and k.bytes == 2 * hidden_bytes]
+    assert len(turned) == 2  # x for its convolution, and what was kept

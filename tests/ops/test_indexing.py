@@ -147,3 +147,22 @@ def test_second_derivative_of_products_with_zeros(zeros, include_self):
         results.append(parts)
     for ours, plain in zip(*results, strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-9, atol=1e-12)
+
+
+def test_a_mask_is_looked_at_again_when_it_has_changed():
+    x = mg.arange(6.0)
+    mask = x > 3
+    assert x[mask].tolist() == (x + 0)[mask].tolist() == [4.0, 5.0]
+    mask[0] = True
+    assert x[mask].tolist() == [0.0, 4.0, 5.0]
+    mask.logical_not_()
+    assert x[mask].tolist() == [1.0, 2.0, 3.0]
+    part = mask[:]
+    assert x[part].tolist() == [1.0, 2.0, 3.0]
+    mask.fill_(True)
+    assert x[part].tolist() == x.tolist()
+    array = mask.numpy()
+    array[2:] = False
+    assert x[mask].tolist() == [0.0, 1.0]
+    array[1:] = False
+    assert x[mask].tolist() == x[part].tolist() == [0.0]
