@@ -83,9 +83,13 @@ class Programs:
             self._seen = None
 
     def find(
-        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
-    ) -> Executable | None:
-        """A program for this recording that produces at least what is wanted."""
+        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...],
+        often: bool = False,
+    ) -> Executable | None:  # fmt: skip
+        """A program for this recording that produces at least what is wanted.
+
+        One that is to run `often`, as those that `mg.jit` keeps, is not interpreted.
+        """
         if self._seen is not None:
             return None
         for executable in self._by_key.get(key, ()):
@@ -98,21 +102,21 @@ class Programs:
                 self._steady.add(key)
                 del self._by_key[key]
                 return None
-        if key in self._interpreted:
+        if key in self._interpreted and not often:
             return self._interpreted_again(key, wanted, writes)
         return None
 
-    def make(self, key: Any, recording: Recording, backend: str) -> Executable:
-        """Find the program on disk, interpret it, or compile it and keep it."""
+    def make(self, key: Any, recording: Recording, backend: str, often: bool = False) -> Executable:
+        """Find the program on disk, interpret it for now, or compile it and keep it."""
         started = time.perf_counter()
         try:
             with _no_collector():
-                return self._make(key, recording, backend)
+                return self._make(key, recording, backend, often)
         finally:
             statistics.counters.program_seconds += time.perf_counter() - started
             statistics.note_span("make the program", started)
 
-    def _make(self, key: Any, recording: Recording, backend: str) -> Executable:
+    def _make(self, key: Any, recording: Recording, backend: str, often: bool) -> Executable:
         if self._seen is not None:
             member = self._member(key, recording, backend)
             lookup = self._lookup(key, recording, _digest(recording, backend), member)
@@ -142,6 +146,8 @@ class Programs:
             if executable is not None:
                 statistics.note_miss(f"{lookup}; made for many sizes")
                 return self._share(key, executable, lambda: digest)
+        if often:
+            return self._compile(key, recording, backend, digest, lookup)
         if backend == "cpu" and key not in self._met and _is_small(recording):
             self._met[key] = self._meetings
             self._note_meeting()

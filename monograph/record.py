@@ -398,10 +398,11 @@ def flush(reason: str) -> None:
     outcomes = launch = None
     replaced: Replaced = []
     try:
-        executable = programs.find(key, wanted, writes)
+        often = recorder.capture is not None and reason == "jit"
+        executable = programs.find(key, wanted, writes, often)
         if executable is None:
             recording = pending.form(recorder, wanted, writes, rows)
-            executable = programs.make(key, recording, config.backend)
+            executable = programs.make(key, recording, config.backend, often)
             executable.key = key
         # The equal key of the first time, where there is one: this one is freed at once.
         if not gradients:

@@ -216,3 +216,14 @@ def test_what_is_seen_inside_of_a_transform_is_no_constant(transform):
         number.fill_(n)
         array[...] = n
         assert by_value(x).tolist() == by_array(x).tolist() == [[n] * 3] * 2
+
+
+def test_what_is_replayed_is_compiled_at_once():
+    """A small program is interpreted when it is met first: a replay would keep it so for good."""
+    x = mg.arange(4.0)
+    mg.synchronize()
+    with mg.config.override(backend="cpu", disk_cache=False, tier0_limit=64):
+        double = mg.jit(lambda x: (x * 2.5 + 7.25).sum())
+        mg.stats.reset()
+        assert [double(x).item() for _ in range(3)] == [44.0] * 3
+        assert mg.stats().interpreted == 0
