@@ -143,7 +143,7 @@ def _kernels(made: Compilation) -> list[KernelReport]:
 
 
 def _parallel_regions(made: Compilation) -> int:
-    """Times that a launch splits work over threads; a library call is taken to do it once."""
+    """Times that a launch splits work over threads; a large library call is taken to do it once."""
     split = getattr(made.backend, "parallel_regions", None)
     if split is None or made.backend.is_light(made.instructions):  # a GPU, or a single thread
         return 0
@@ -153,7 +153,7 @@ def _parallel_regions(made: Compilation) -> int:
     for each in launched(made.instructions):
         if each.name in kernels:
             total += each.times * split(kernels[each.name].kernel)
-        elif each.kind != "check" and not each.on_host:
+        elif each.kind != "check" and not each.on_host and not each.alone:
             total += each.times
     return total
 

@@ -55,6 +55,7 @@ class Facts:
     on_host: bool = False  # runs NumPy
     times: int = 1  # how often it runs in a launch: in a loop once a turn
     inside: tuple[Facts, ...] = ()  # the steps of a loop, whose bytes and flops are its own
+    alone: bool = False  # a library's, which asks no other thread for help
 
 
 def facts_of(plan: Plan, planner: Planner, values: Values | None = None) -> list[Facts]:

@@ -23,7 +23,7 @@ WORD = 8
 # patch:       destination, frame word, byte offset
 # instruction: function, arguments, library record or null
 # library:     set_data_handle, execute, primitive, stream, memories, memory count,
-#              execution arguments, execution argument count
+#              execution arguments, execution argument count, whether one thread does it
 # loop:        trips, its frame, its program, places, place count, instructions of the first turn;
 #              the arguments of a loop are this record, its arena, slots, address of status, then
 #              addresses that places start from
@@ -36,6 +36,8 @@ _DRIVER = """
 @mg_instructions = global i64 0
 @mg_checks = global i64 0
 declare i32 @clock_gettime(i32, ptr)
+declare void @mg_set_team(i32)
+@mg_threads = external global i64
 
 define internal i64 @now() {
   %time = alloca %timespec
@@ -120,8 +122,20 @@ bind:
   %ok = icmp eq i32 %bound, 0
   br i1 %ok, label %test, label %failed
 run:
+  %alone.at = getelementptr i64, ptr %library, i64 8
+  %alone = load i64, ptr %alone.at
+  %shared = icmp eq i64 %alone, 0
+  br i1 %shared, label %execute.shared, label %execute.alone
+execute.shared:
   %result = call i32 %execute(ptr %primitive, ptr %stream, i32 %extra.count, ptr %extras)
   ret i32 %result
+execute.alone:
+  call void @mg_set_team(i32 1)
+  %own.result = call i32 %execute(ptr %primitive, ptr %stream, i32 %extra.count, ptr %extras)
+  %threads = load i64, ptr @mg_threads
+  %team = trunc i64 %threads to i32
+  call void @mg_set_team(i32 %team)
+  ret i32 %own.result
 failed:
   ret i32 %bound
 }

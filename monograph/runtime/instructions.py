@@ -70,7 +70,8 @@ class Library:
     """A call of a oneDNN primitive.
 
     Operand i becomes the data handle of `memories[i]`. The primitive then runs with the prebuilt
-    array of `dnnl_exec_arg_t` at `exec_args_address`, of `exec_args_count` entries.
+    array of `dnnl_exec_arg_t` at `exec_args_address`, of `exec_args_count` entries. `alone` says
+    that no other thread is to help.
     """
 
     functions: LibraryFunctions
@@ -81,6 +82,7 @@ class Library:
     exec_args_count: int
     operands: tuple[Operand, ...]
     label: str
+    alone: bool = False
 
 
 def check(value: Operand, number: int) -> Instruction:

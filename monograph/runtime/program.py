@@ -93,7 +93,7 @@ class Program:
         self.arena_bytes = arena_bytes
         self.keep = keep
         self.failures: list[Failure] = []
-        self.light = False  # so short, without libraries and Python, that any thread may run it
+        self.light = False  # so short, and without Python, that any thread may run it alone
         self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
         self._table = Table(self, instructions)
         self.packs: dict[int, Callable[..., None]] = {}  # by the number of addresses
@@ -243,7 +243,8 @@ class Table:
         functions = (call.functions.set_data_handle, call.functions.execute)
         bound = (memories.buffer_info()[0], len(memories))
         extras = (call.exec_args_address, call.exec_args_count)
-        record = array("q", (*functions, call.primitive, call.stream, *bound, *extras))
+        words = (*functions, call.primitive, call.stream, *bound, *extras, call.alone)
+        record = array("q", words)
         self._records += (memories, record)
         return record.buffer_info()[0]
 

@@ -283,3 +283,31 @@ def test_light_programs_run_in_the_thread_that_launches_them():
         assert EXECUTOR._native.submitted.value == before + 1
         total = (small * 3).sum()  # behind one that is on its way
         assert total.item() == 24.0
+
+
+SMALL_PRODUCTS = """
+import os
+import monograph as mg
+mg.config.threads, mg.config.tier0_limit, mg.config.backend = 2, 0, "cpu"
+from monograph.runtime.executor import EXECUTOR
+threads = lambda: len(os.listdir("/proc/self/task"))
+small, image = mg.rand(16, 16), mg.rand(1, 8, 6, 6)
+weights = mg.rand(8, 8, 3, 3)
+(small + 1).tolist()  # starts what there is to start
+alone, launched = threads(), EXECUTOR._native.submitted.value
+for _ in range(3):
+    product, convolved = small @ small, mg.nn.functional.conv2d(image, weights)
+    assert abs(product.sum().item() - (small.numpy() @ small.numpy()).sum()) < 1e-2
+    convolved.sum().item()
+assert threads() == alone, (threads(), alone)  # nobody was called for help
+assert EXECUTOR._native.submitted.value == launched
+large = mg.rand(512, 512)
+assert abs((large @ large)[0, 0].item() - (large.numpy() @ large.numpy())[0, 0]) < 1e-2
+assert threads() == alone + 1, (threads(), alone)
+assert EXECUTOR._native.submitted.value == launched + 1
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_small_products_are_done_by_the_thread_that_launches_them():
+    subprocess.run([sys.executable, "-c", SMALL_PRODUCTS], cwd=ROOT, check=True)

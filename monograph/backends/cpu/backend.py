@@ -52,6 +52,7 @@ KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
 # What some ten microseconds are enough for.
 LIGHT_BYTES, LIGHT_WORK = 1 << 18, 1 << 18
+LIBRARY = 4  # times as fast as a kernel of ours, by operations
 
 WORK = 1 << 20  # operations of products that are worth a second thread
 
@@ -115,9 +116,10 @@ def is_light(facts: Sequence[Facts]) -> bool:
 
     Where the thread that launches it does, its kernels are not shared by several.
     """
-    if any(each.kind == "library" for each in launched(facts)):
-        return False
-    moved, computed = sum([each.bytes for each in facts]), sum([each.flops for each in facts])
+    moved = computed = 0
+    for each in launched(facts):
+        moved += each.bytes * each.times
+        computed += each.flops * each.times // (LIBRARY if each.kind == "library" else 1)
     return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
 
 
@@ -140,7 +142,8 @@ class CpuExecutable:
             facts_of_parts, native_program.parts, facts or (lambda: known)
         )
         on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
-        native_program.program.light = is_light(known if facts is None else facts())
+        light = not native_program.shares and is_light(known if facts is None else facts())
+        native_program.program.light = light and not on_host
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self.native = self.latest = native_program

@@ -76,6 +76,7 @@ class NativeProgram:
         self.keep = keep
         self.addresses = addresses
         self._kept: list[Any] = [keep]
+        self.shares = False  # whether a library may call for other threads
         instructions, self.parts = self._instructions(plan.steps, plan.leaves)
         count = plan.leaves + len(plan.results)
         self.program = Program(
@@ -144,6 +145,7 @@ class NativeProgram:
         made = []
         for part in bound:
             self._kept.append(part.primitive)
+            self.shares = self.shares or not part.primitive.alone
             operands = tuple(operand(step.arguments[name]) for name in part.buffers)
             made.append(library_call(part.primitive, operands, step.kind))
         return made, [part.primitive for part in bound]
@@ -169,7 +171,7 @@ def library_call(p: Primitive, operands: tuple[Operand, ...], kind: str) -> Libr
     functions = LibraryFunctions(*onednn.function_addresses())
     return Library(
         functions, p.handle, p.stream, p.memories, p.exec_args_address, len(p.argument_ids),
-        operands, f"{kind} {p.implementation}",
+        operands, f"{kind} {p.implementation}", p.alone,
     )  # fmt: skip
 
 
@@ -213,8 +215,9 @@ def _of_primitive(known: Facts, primitive: Primitive) -> Facts:
     nbytes = sum(size for name, size in sizes if name != "scratchpad")
     if primitive.is_copy:
         name = f"copy for {known.name}"
-        return replace(known, name=name, kind="copy", bytes=nbytes, least_bytes=nbytes, flops=0)
-    return replace(known, bytes=nbytes, least_bytes=nbytes, flops=primitive.flops)
+        known = replace(known, name=name, kind="copy")
+    flops, alone = primitive.flops, primitive.alone
+    return replace(known, bytes=nbytes, least_bytes=nbytes, flops=flops, alone=alone)
 
 
 _FORMAT = {float: "d", int: "q", bool: "?7x"}

@@ -19,7 +19,7 @@ from .machine import Machine
 from .values import cost
 
 TILE = 4096  # elements of a piece of the vector axis
-WORK = 65536  # instructions on elements that are worth a thread's attention
+WORK = 1 << 18  # instructions on elements that are worth a thread's attention
 _ACCUMULATORS = 16  # vectors of accumulators that fit the registers
 
 

@@ -36,6 +36,7 @@ from .primitive import (
     Primitive,
     attributes,
     make_kernel,
+    team,
 )
 from .trial import usable
 
@@ -165,9 +166,10 @@ def _convolution_kernel(problem: Problem) -> Kernel | None:
     if layouts is None:
         return None
     ending = problem.ending(library)
-    descriptor = _primitive_descriptor(library, problem, layouts, ending)
-    operands = _operands(library, problem, layouts, descriptor) if descriptor else []
-    return make_kernel(library, descriptor, operands, problem.flops, ending)
+    with team(problem.flops, layouts.src, layouts.weights, layouts.dst) as alone:
+        descriptor = _primitive_descriptor(library, problem, layouts, ending)
+        operands = _operands(library, problem, layouts, descriptor) if descriptor else []
+        return make_kernel(library, descriptor, operands, problem.flops, ending, alone)
 
 
 def _layouts(library: Library, problem: Problem) -> Layouts | None:

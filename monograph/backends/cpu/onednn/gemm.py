@@ -25,6 +25,7 @@ from .primitive import (
     Primitive,
     attributes,
     make_kernel,
+    team,
 )
 from .trial import usable
 
@@ -78,17 +79,19 @@ def _matmul_kernel(
     if operands is None:
         return None
     layouts = {each.argument: each.descriptor.handle for each in operands}
-    with attributes(library, c.dtype if accumulate else None, ending) as attribute:
-        descriptor = library.try_create(
-            "dnnl_matmul_primitive_desc_create",
-            library.engine,
-            layouts[ARGUMENT_SRC],
-            layouts[ARGUMENT_WEIGHTS],
-            layouts.get(ARGUMENT_BIAS),
-            layouts[ARGUMENT_DST],
-            attribute,
-        )
-    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1], ending)
+    flops = 2 * c.elements * a.shape[-1]
+    with team(flops, a, b, c) as alone:
+        with attributes(library, c.dtype if accumulate else None, ending) as attribute:
+            descriptor = library.try_create(
+                "dnnl_matmul_primitive_desc_create",
+                library.engine,
+                layouts[ARGUMENT_SRC],
+                layouts[ARGUMENT_WEIGHTS],
+                layouts.get(ARGUMENT_BIAS),
+                layouts[ARGUMENT_DST],
+                attribute,
+            )
+        return make_kernel(library, descriptor, operands, flops, ending, alone)
 
 
 def packed_matmul(
@@ -118,26 +121,28 @@ def _packed_kernel(
         return None
     ending = Epilogue(library, epilogue, 2, 1, product.result.shape[1]) if epilogue else None
     free = describe_any(library, product.right.shape, product.right.dtype)
-    with attributes(library, ending=ending) as attribute:
-        descriptor = library.try_create(
-            "dnnl_matmul_primitive_desc_create",
-            library.engine,
-            left.handle,
-            free.handle,
-            None,
-            result.handle,
-            attribute,
-        )
-    if not descriptor:
-        return None
-    borrowed = library.functions.dnnl_primitive_desc_query_md(descriptor, QUERY_WEIGHTS, 0)
-    chosen = copy_descriptor(library, borrowed, product.right.shape)
-    operands = [
-        Operand("src", ARGUMENT_SRC, left),
-        Operand("weights", ARGUMENT_WEIGHTS, chosen),
-        Operand("dst", ARGUMENT_DST, result),
-    ]
-    return make_kernel(library, descriptor, operands, 2 * c.elements * a.shape[-1], ending)
+    flops = 2 * c.elements * a.shape[-1]
+    with team(flops, a, b, c) as alone:
+        with attributes(library, ending=ending) as attribute:
+            descriptor = library.try_create(
+                "dnnl_matmul_primitive_desc_create",
+                library.engine,
+                left.handle,
+                free.handle,
+                None,
+                result.handle,
+                attribute,
+            )
+        if not descriptor:
+            return None
+        borrowed = library.functions.dnnl_primitive_desc_query_md(descriptor, QUERY_WEIGHTS, 0)
+        chosen = copy_descriptor(library, borrowed, product.right.shape)
+        operands = [
+            Operand("src", ARGUMENT_SRC, left),
+            Operand("weights", ARGUMENT_WEIGHTS, chosen),
+            Operand("dst", ARGUMENT_DST, result),
+        ]
+        return make_kernel(library, descriptor, operands, flops, ending, alone)
 
 
 def _operands(library: Library, product: Product, bias: bool) -> list[Operand] | None:

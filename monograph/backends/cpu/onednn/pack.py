@@ -10,7 +10,7 @@ import functools
 
 from .descriptor import MemoryDescriptor, TensorSpec, describe
 from .library import Library, open_library, require_library
-from .primitive import ARGUMENT_DST, ARGUMENT_SRC, Kernel, Operand, Primitive, attributes
+from .primitive import ARGUMENT_DST, ARGUMENT_SRC, Kernel, Operand, Primitive, attributes, team
 from .trial import usable
 
 Layout = TensorSpec | MemoryDescriptor
@@ -33,19 +33,18 @@ def _reorder_kernel(source: Layout, target: Layout) -> Kernel | None:
     dst = _resolve(library, target, source)
     if src is None or dst is None:
         return None
-    with attributes(library) as attribute:
-        descriptor = library.try_create(
-            "dnnl_reorder_primitive_desc_create",
-            src.handle,
-            library.engine,
-            dst.handle,
-            library.engine,
-            attribute,
-        )
-    if not descriptor:
-        return None
     operands = (Operand("src", ARGUMENT_SRC, src), Operand("dst", ARGUMENT_DST, dst))
-    return Kernel(library, descriptor, operands, flops=0)
+    with team(0, src, dst) as alone:
+        with attributes(library) as attribute:
+            descriptor = library.try_create(
+                "dnnl_reorder_primitive_desc_create",
+                src.handle,
+                library.engine,
+                dst.handle,
+                library.engine,
+                attribute,
+            )
+        return Kernel(library, descriptor, operands, 0, (), alone) if descriptor else None
 
 
 def _resolve(library: Library, layout: Layout, other: Layout) -> MemoryDescriptor | None:

@@ -9,6 +9,7 @@ operand called `scratchpad`, present only where it is needed, so that the caller
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from ctypes import byref, c_char_p, c_int, c_void_p
 from dataclasses import dataclass
 from typing import Protocol
 
-from .descriptor import DATA_TYPES, MemoryDescriptor, copy_descriptor
+from ....runtime import openmp
+from .descriptor import DATA_TYPES, MemoryDescriptor, TensorSpec, copy_descriptor
 from .library import Library
 
 SCRATCHPAD_MODE_USER = 1
@@ -33,6 +35,10 @@ ARGUMENT_SCRATCHPAD = 80
 ARGUMENT_DIFF_SRC = 129
 ARGUMENT_DIFF_DST = 145
 ARGUMENT_DIFF_WEIGHTS = 161
+
+# What takes one thread some twenty microseconds: sharing it costs as much as it gains, and far more
+# where others want the processors too.
+ALONE_WORK, ALONE_BYTES = 1 << 20, 1 << 19
 
 _ZERO = (ctypes.c_float * 16)()  # oneDNN reads it, nothing writes
 
@@ -67,9 +73,10 @@ class Kernel:
 
     def __init__(
         self, library: Library, descriptor: int, operands: Sequence[Operand], flops: int,
-        zeros: Sequence[Operand] = (),
+        zeros: Sequence[Operand] = (), alone: bool = False,
     ) -> None:  # fmt: skip
         self.library = library
+        self.alone = alone  # whether one thread does it, which then may be any
         self.zeros = tuple(zeros)  # arguments that are always the number 0
         self.flops = flops
         self.implementation = implementation_name(library, descriptor)
@@ -97,6 +104,7 @@ class Primitive:
         self.stream = library.stream
         self.implementation = kernel.implementation
         self.flops = kernel.flops
+        self.alone = kernel.alone
         self.is_copy = kernel.flops == 0  # of an array to another layout
         self.operands = tuple(each.name for each in kernel.operands)
         given = (*kernel.operands, *kernel.zeros)
@@ -131,6 +139,21 @@ class Primitive:
 
 
 @contextmanager
+def team(flops: int, *operands: TensorSpec | MemoryDescriptor) -> Iterator[bool]:
+    """What oneDNN makes within is for one thread, if it is so little work; whether it is."""
+    nbytes = 4 * sum([math.prod(each.shape) for each in operands])
+    gomp, alone = openmp.library(), flops <= ALONE_WORK and nbytes <= ALONE_BYTES
+    if gomp is None or not alone:
+        yield alone
+        return
+    gomp.omp_set_num_threads(1)
+    try:
+        yield True
+    finally:
+        gomp.omp_set_num_threads(openmp.threads())
+
+
+@contextmanager
 def attributes(
     library: Library, accumulate_dtype: str | None = None, ending: Ending | None = None
 ) -> Iterator[int]:
@@ -160,7 +183,7 @@ def implementation_name(library: Library, descriptor: int) -> str:
 
 def make_kernel(
     library: Library, descriptor: int, operands: Sequence[Operand], flops: int,
-    ending: Ending | None = None,
+    ending: Ending | None = None, alone: bool = False,
 ) -> Kernel | None:  # fmt: skip
     """The kernel of a primitive descriptor; None where there is none or only reference code."""
     if not descriptor:
@@ -169,8 +192,9 @@ def make_kernel(
         library.call("dnnl_primitive_desc_destroy", descriptor)
         return None
     if ending is None:
-        return Kernel(library, descriptor, operands, flops)
-    return Kernel(library, descriptor, (*operands, *ending.vectors), flops, ending.zeros)
+        return Kernel(library, descriptor, operands, flops, (), alone)
+    operands = (*operands, *ending.vectors)
+    return Kernel(library, descriptor, operands, flops, ending.zeros, alone)
 
 
 def _append_operations(
