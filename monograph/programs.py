@@ -63,6 +63,7 @@ class Programs:
 
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
+        self._recorded: set[Any] = set()  # the parts of these keys that no setting changes
         self._met: dict[Any, int] = {}  # by keys that were interpreted once: the meeting
         self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
         self._interpreted: dict[Any, _Interpreted] = {}
@@ -133,7 +134,7 @@ class Programs:
                 if getattr(executable, "shared", False):  # it was set up for these sizes
                     executable.family = member.family  # type: ignore[attr-defined]
                     return self._share(key, executable, None)
-            self._by_key.setdefault(key, []).append(executable)
+            self._hold(key, executable)
             return executable
         if member is not None and (member.family.samples or not _is_small(recording)):
             executable = member.recall(backends.load(backend))  # a small one is interpreted first
@@ -228,6 +229,10 @@ class Programs:
             return "found on disk"
         return f"not found: {self._absence(key, member)}, {_not_on_disk(digest)}"
 
+    def _hold(self, key: Any, executable: Executable) -> None:
+        self._by_key.setdefault(key, []).append(executable)
+        self._recorded.add(key[0])
+
     def _absence(self, key: Any, member: Member | None) -> str:
         """Why no program in memory serves a recording."""
         if self._by_key.get(key):
@@ -236,7 +241,7 @@ class Programs:
             return "it was interpreted when it came first"
         if key in self._steady:
             return "its sizes stay, and get a program of their own"
-        if any(other[0] == key[0] for other in list(self._by_key)):
+        if key[0] in self._recorded:
             return "the backend or a setting changed"
         if member is not None and member.family.samples:
             known, numbers = member.family.samples[-1], member.structure.numbers
@@ -265,14 +270,16 @@ class Programs:
             if family.kept < KEPT and (digest := named()) is not None:
                 family.kept += 1
                 shelf.store(digest, image)
-        self._by_key.setdefault(key, []).append(executable)
+        self._hold(key, executable)
         self._shared.append(key)
         if len(self._shared) > SHARED:
             oldest = self._shared.popleft()
             held = self._by_key.pop(oldest, [])
+            self._recorded.discard(oldest[0])
             kept = [each for each in held if getattr(each, "family", None) is None]
             if kept:
                 self._by_key[oldest] = kept
+                self._recorded.add(oldest[0])
         return executable
 
     def _compile(
@@ -286,7 +293,7 @@ class Programs:
         if backend == "cpu":
             took = (time.perf_counter() - started) / len(recording.entries)
             self.pace += (took - self.pace) / 4
-        self._by_key.setdefault(key, []).append(executable)
+        self._hold(key, executable)
         made: Compilation | None = getattr(executable, "compilation", None)
         if self._seen is not None and made is not None:
             made.lookup = lookup
