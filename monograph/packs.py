@@ -5,7 +5,8 @@ these contents, and programs that want the same order share it. A write gives a 
 value, so packs of the old one go with it. Contents change under the same value in a few ways only,
 and each of them calls `forget`: an array of the user's lies on them, elements are written at the
 call, a replay writes over them, a launch is taken back. Memory whose address the user has asked for
-may change at any time, and is never packed.
+may change at any time, and is never packed. What else follows from contents, such as the places of a
+mask, may be kept by the same rules: as long as the value has the shelf that it had.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def lend(value: Any) -> int:
 def is_watched(value: Any) -> bool:
     """Whether nobody changes the contents of a value without saying so."""
     memory = value.memory
-    return not (memory.exposed or memory.part_of is not None or getattr(memory, "lent", False))
+    return memory is None or not (
+        memory.exposed or memory.part_of is not None or getattr(memory, "lent", False)
+    )
 
 
 def held_bytes() -> int:

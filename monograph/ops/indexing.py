@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from .. import packs
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..recorder import current
@@ -86,20 +87,23 @@ def _places_of(mask: Tensor, x: Tensor, k: int) -> list[Tensor]:
             f"the shape of the mask {list(mask.shape)} does not match the tensor's axes "
             f"{list(here)} from axis {k} on"
         )
-    recorder, value = current.recorder, mask._value()
-    if recorder.capture is not None or recorder.outer is not None or mask._storage.value.exposed:
+    recorder, value, whole = current.recorder, mask._value(), mask._storage.value
+    if recorder.capture is not None or recorder.outer is not None or recorder.inference:
         return [adopt(places) for places in np.nonzero(mask._array())]
     global _latest
-    latest, version, found = _latest
-    if latest() is not value or version != mask._storage.version:
-        found = [adopt(places) for places in np.nonzero(mask._array())]
-        if mask._value() is value:
-            _latest = ref(value), mask._storage.version, found
+    latest, shelf, found = _latest
+    if latest() is value and packs.is_shelf(shelf, whole):
+        return found
+    shelf = packs.shelf(whole)
+    found = [adopt(places) for places in np.nonzero(mask._array())]
+    if mask._value() is value and packs.is_watched(whole) and packs.is_shelf(shelf, whole):
+        _latest = ref(value), shelf, found
     return found
 
 
-# The mask that was used last, and its places: x[mask] is often followed by y[mask].
-_latest: tuple[Callable[[], Value | None], int, list[Tensor]] = (lambda: None, 0, [])
+# The mask that was used last, what says that its contents are the same, and its places: x[mask] is
+# often followed by y[mask].
+_latest: tuple[Callable[[], Value | None], packs.Shelf, list[Tensor]] = (lambda: None, [], [])
 
 
 def _bound(end: Any) -> int | None:

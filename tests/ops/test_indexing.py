@@ -1,5 +1,7 @@
 """Keys of every kind, read and assigned, with derivatives, against PyTorch."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import torch
@@ -166,3 +168,25 @@ def test_a_mask_is_looked_at_again_when_it_has_changed():
     assert x[mask].tolist() == [0.0, 1.0]
     array[1:] = False
     assert x[mask].tolist() == x[part].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("exposed", ["numpy", "dlpack", "address"])
+def test_a_mask_that_was_changed_from_outside_is_read_again(exposed):
+    mask, x = mg.tensor([True, False, True]), mg.arange(3.0)
+    assert x[mask].tolist() == [0.0, 2.0]
+    if exposed == "address":
+        ctypes.memset(mask.data_ptr(), 1, 3)
+    else:
+        array = mask.numpy() if exposed == "numpy" else np.from_dlpack(mask)
+        array[1] = True
+        del array  # the memory is the tensor's alone again
+    assert (mask | mask).all()
+    assert x[mask].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_mask_that_was_used_in_inference_mode_is_used_again():
+    mask, x = mg.tensor([True, False, True]), mg.ones(3, requires_grad=True)
+    with mg.inference_mode():
+        assert x[mask].tolist() == [1.0, 1.0]
+    (x[mask] ** 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 2.0]
