@@ -280,21 +280,6 @@ def _length(pair: tuple[str, str]) -> int:
     return -len(pair[0])
 
 
-def _separate(graph: Sequence[Node]) -> list[Node]:
-    """Results that are leaves, or that are asked for twice, get memory of their own."""
-    seen: set[int] = set()
-    separate = []
-    for node in graph:
-        if isinstance(node, Buffer) or node.id in seen or _ends_loop(node):
-            copy = copied(node)
-            while copy.id in seen:
-                copy = copied(copy)
-            node = copy
-        seen.add(node.id)
-        separate.append(node)
-    return separate
-
-
 def _ends_loop(node: Node) -> bool:
     """Whether the node is what a loop carried to its end: that lies in one of two buffers."""
     if not isinstance(node, LoopResult):
@@ -305,18 +290,26 @@ def _ends_loop(node: Node) -> bool:
 
 
 def _plain_outputs(contracted: Contracted) -> Contracted:
-    """Results leave the program in plain layout, each in memory of its own."""
+    """Results leave the program in plain layout, each in memory of its own.
+
+    So those that lie otherwise are copied, and leaves, and what is asked for a second time.
+    """
     layouts = contracted.layouts
-    outputs = []
+    outputs: list[Node] = []
     present = {node.id for node in ancestors(contracted.outputs)}
+    taken: set[int] = set()
     for node in contracted.outputs:
-        if node.shape in layouts.channels_last and node.id not in layouts.plain:
+        laid_out = node.shape in layouts.channels_last
+        own = not isinstance(node, Buffer) and node.id not in taken and not _ends_loop(node)
+        if not own or (laid_out and node.id not in layouts.plain):
             node = copied(node)
-            while node.id in present:  # the copy of a leaf that a convolution reads
-                node = copied(node)
-            layouts.plain.add(node.id)
+            while node.id in taken or (laid_out and node.id in present):
+                node = copied(node)  # the copy that a convolution reads must lie otherwise
+            if laid_out:
+                layouts.plain.add(node.id)
+        taken.add(node.id)
         outputs.append(node)
-    return Contracted(_separate(outputs), contracted.calls, layouts)
+    return Contracted(outputs, contracted.calls, layouts)
 
 
 def lower_units(

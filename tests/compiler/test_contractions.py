@@ -129,3 +129,16 @@ def test_thin_products(name):
         found = mg.einsum(equation, left, right).numpy()
     expected = np.einsum(equation, left.numpy(), right.numpy())
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@needs_library
+@pytest.mark.parametrize("channels", [3, 16])
+def test_gradients_that_are_one_array_lie_plain_both(channels):
+    x, y = (array(2, channels, 6, 5).requires_grad_() for _ in range(2))
+    with mg.config.override(tier0_limit=0):
+        mg.square(F.conv2d(x + y, array(8, channels, 3, 3))).sum().backward()
+        mg.synchronize()
+        z = (x + y).detach().requires_grad_()
+        mg.square(F.conv2d(z, array(8, channels, 3, 3))).sum().backward()
+        for gradient in (x.grad, y.grad):
+            np.testing.assert_allclose(gradient.numpy(), z.grad.numpy(), rtol=1e-4, atol=1e-2)
