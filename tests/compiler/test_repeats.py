@@ -83,3 +83,15 @@ def test_plain_programs_are_left_alone(monkeypatch):
     x = mg.tensor(np.ones((64, 64), np.float32))
     mg.explain(lambda: mg.softmax(x @ x, 1)[1:] + mg.nn.functional.layer_norm(x, (64,))[:-1])
     assert kept == [set()]
+
+
+def test_what_two_passes_compute_is_the_same_number():
+    rows = np.random.default_rng(0).standard_normal((4, 64, 65)).astype(np.float32)
+    with mg.config.override(tier0_limit=0):
+        a, b, c, d = map(mg.tensor, rows)
+        product = a * b
+        total = product + c * d
+        largest = total == total.amax(1, keepdim=True)
+        others = product.exp().sum(0)  # another pass, which needs the product itself
+        mg.eval(largest, others)
+        assert largest.sum(1).tolist() == [1] * 64

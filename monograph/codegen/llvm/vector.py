@@ -2,9 +2,10 @@
 
 A `Builder` has a method for every primitive of `ir.scalar.TABLE`, so it is a handler for the
 definitions in `ir.elementary`. Operands may mix scalars and vectors; a scalar is repeated in all
-lanes, once, in its own scope. Floating-point operations may be contracted into fused ones and
-are otherwise exact: nothing assumes the absence of NaN, infinities or signed zeros. Integer
-division never traps and conversions saturate.
+lanes, once, in its own scope. A product may be fused with the accumulator that it is added to. All
+else is rounded as it stands, so that two kernels that compute the same find the same number: a
+maximum is equal to the element that it is. Nothing assumes the absence of NaN, infinities or
+signed zeros. Integer division never traps and conversions saturate.
 """
 
 from __future__ import annotations
@@ -132,9 +133,9 @@ class Builder:
         return made
 
     # --- arithmetic ----------------------------------------------------------------------------
-    def _arithmetic(self, name: str, on_bool: str, a: Ref, b: Ref, flags: str = "contract") -> Ref:
+    def _arithmetic(self, name: str, on_bool: str, a: Ref, b: Ref, flags: str = "") -> Ref:
         if a.dtype.kind is Kind.FLOAT:
-            return self._binary(f"f{name} {flags}", a, b)
+            return self._binary(f"f{name} {flags}".rstrip(), a, b)
         return self._binary(on_bool if a.dtype is dtypes.bool_ else name, a, b)
 
     def add(self, a: Ref, b: Ref) -> Ref:
@@ -147,7 +148,7 @@ class Builder:
 
     def mul(self, a: Ref, b: Ref) -> Ref:
         """a · b; of bools, a and b."""
-        return self._arithmetic("mul", "and", a, b)
+        return self._arithmetic("mul", "and", a, b, "contract")
 
     def reassociated(self, name: str, a: Ref, b: Ref) -> Ref:
         """add or mul of an accumulator, whose order is free."""
@@ -202,7 +203,7 @@ class Builder:
     def div(self, a: Ref, b: Ref) -> Ref:
         """a / b; of integers rounded to zero, and 0 where b is 0."""
         if a.dtype.kind is Kind.FLOAT:
-            return self._binary("fdiv contract", a, b)
+            return self._binary("fdiv", a, b)
         zero = self.const(0, a.dtype)
         return self.select(self.eq(b, zero), zero, self._quotient(a, self._divisor(a, b)))
 
