@@ -10,7 +10,7 @@ from ..ir.index import Condition
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
 from ..transform.derivative import vjp
-from . import shape
+from . import math, shape
 from .define import function, operator
 from .views import integer, sizes_of
 
@@ -118,6 +118,7 @@ def _pad_around(x: Tensor, pads: tuple[int, ...], mode: str) -> Tensor:
         )
     if 0 in x.shape[x.ndim - axes - 1 :]:
         raise errors.OperandError(f"pad: axes of size 0 in {list(x.shape)} cannot be padded")
+    fresh = False
     for n in range(axes):
         k, (before, after) = x.ndim - 1 - n, pads[2 * n : 2 * n + 2]
         extent = x.shape[k]
@@ -132,9 +133,10 @@ def _pad_around(x: Tensor, pads: tuple[int, ...], mode: str) -> Tensor:
             first, beyond = max(-before, 0), max(-after, 0)
             x = shape.narrow(x, k, first, extent - first - beyond)
             before, after = max(before, 0), max(after, 0)
+            fresh = False
         if before or after:
-            x = pad_axis(x, k, before, after, mode)
-    return x
+            x, fresh = pad_axis(x, k, before, after, mode), True
+    return x if fresh else math.clone(x)  # nobody shares what is returned
 
 
 @function(to="nn.functional")

@@ -125,6 +125,15 @@ def test_padding_layers(mode):
     np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("pads", [(0, 0), (-1, 0)])
+def test_what_is_padded_by_nothing_is_a_copy(mode, pads):
+    for m in (mg, torch):
+        x = m.zeros(1, 2, 3)
+        m.nn.functional.pad(x, pads, mode=mode).add_(1.0)
+        assert not x.any()
+
+
 def test_fold_undoes_unfold():
     array = np.random.default_rng(0).standard_normal((2, 3, 6, 5)).astype(np.float32)
     options = {"kernel_size": (2, 3), "dilation": 2, "padding": 1, "stride": (2, 1)}
