@@ -5,8 +5,8 @@ these contents, and programs that want the same order share it. A write gives a 
 value, so packs of the old one go with it. Contents change under the same value in a few ways only,
 and each of them calls `forget`: an array of the user's lies on them, elements are written at the
 call, a replay writes over them, a launch is taken back. Memory whose address the user has asked for
-may change at any time, and is never packed. What else follows from contents, such as the places of a
-mask, may be kept by the same rules: as long as the value has the shelf that it had.
+may change at any time, and is never packed. What else follows from contents, such as the places of
+a mask, is kept by the same rules: as long as the value has the shelf that it had.
 """
 
 from __future__ import annotations
