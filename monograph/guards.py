@@ -2,10 +2,10 @@
 
 A function that `mg.jit` replays was run by Python once. Whatever it read then that is neither a
 tensor nor an argument is frozen in the program: numbers and objects behind global names, in
-closures, on objects that it was given, and in the modules that it called. `Guards` finds these in
-the code of the function and of the user's functions that it calls, and remembers them. Before each
-replay they are compared, most of them by identity; attributes of modules only if anything wrote to
-one since.
+closures, on objects that it was given, in the modules that it called, and in the optimisers whose
+steps it took. `Guards` finds these in the code of the function and of the user's functions that it
+calls, and remembers them. Before each replay they are compared, most of them by identity;
+attributes of modules only if anything wrote to one since.
 """
 
 from __future__ import annotations
@@ -83,6 +83,13 @@ def snapshot(value: Any, depth: int = 0) -> Any:
     return found
 
 
+def _tensors(value: Any) -> Iterable[Any]:
+    """The tensors of a snapshot."""
+    if isinstance(value, Contents):
+        return [t for item in value.items for t in _tensors(item)]
+    return [value] if hasattr(type(value), "_storage") else []
+
+
 def same(now: Any, before: Any) -> bool:
     """Whether a value is what it was."""
     if now is before:
@@ -157,6 +164,8 @@ class Guards:
         self.names: dict[tuple[int, str], tuple[Any, str, Any, str]] = {}  # mapping, name, value
         self.cells: dict[int, tuple[CellType, Any, str]] = {}
         self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.replaced: list[Any] = []  # tensors that the function found, and took from their places
+        self.optimizers: list[tuple[Any, list[Any]]] = []  # with what they were like before a step
         self.gradients: list[tuple[Any, Any]] = []  # a tensor, and its gradient then, or None
         self.needed: list[Any] = []  # tensors that must have a gradient
         # A storage, whether it required gradients, and how many tensors had left it.
@@ -168,22 +177,40 @@ class Guards:
         self._enter(function, arguments)
         self._walk()
 
-    def settle(self, modules: Iterable[Any]) -> None:
+    def settle(
+        self, modules: Iterable[Any], optimizers: Sequence[tuple[Any, Any]] = (),
+        begun: Sequence[tuple[Any, str]] = (),
+    ) -> None:  # fmt: skip
         """The function has run. Guard the modules that it called, and what their code reads.
 
         What the function changed itself is not guarded: Python runs once, and so do its effects.
+        But an optimiser must be what it was before the step: one whose steps change it in Python,
+        as by counting them, or by making state that was not there, is not to be replayed. The same
+        holds for attributes of modules that begin as None and hold a tensor from the first call on.
         """
-        names, cells = self.names.items(), self.cells.items()
-        self.names = {
-            key: each for key, each in names if same(each[0].get(each[1], _MISSING), each[2])
-        }
-        self.cells = {key: each for key, each in cells if same(_contents(each[0]), each[1])}
+        self.optimizers = [*optimizers]
+        for key, (mapping, name, before, _) in list(self.names.items()):
+            if not self._stays(before, mapping.get(name, _MISSING)):
+                del self.names[key]
+        for number, (cell, before, _) in list(self.cells.items()):
+            if not self._stays(before, _contents(cell)):
+                del self.cells[number]
         for module in dict.fromkeys(modules):
             self.modules[id(module)] = (module, _facts(module))
             self._enter(MethodType(type(module).forward, module), {})
         self._walk()
+        for mapping, name in begun:
+            self.names[id(mapping), name] = (mapping, name, None, name)
         self._count = changes.count
         self._identical = self._comparison()
+
+    def _stays(self, before: Any, now: Any) -> bool:
+        """Whether a value is what it was. If not, notes which tensors it had that are gone."""
+        if same(now, before):
+            return True
+        there = {id(t) for t in _tensors(snapshot(now))}
+        self.replaced += [t for t in _tensors(before) if id(t) not in there]
+        return False
 
     def _comparison(self) -> Callable[[], bool]:
         """A function that says whether all names and cells hold the very objects of then.
@@ -315,6 +342,12 @@ class Guards:
         for tensor in self.needed:
             if tensor._grad is None:
                 return "a gradient is None now"
+        for optimizer, before in self.optimizers:
+            now = optimizer._facts()
+            if len(now) == len(before) and all(map(operator.is_, now, before)):
+                continue
+            if len(now) != len(before) or not all(map(same, now, before)):
+                return f"the groups or the state of {type(optimizer).__name__} are others now"
         if self._count != changes.count:
             told = self._changed_modules()
             if told is not None:

@@ -27,7 +27,7 @@ from .ir.dtypes import DType, get_default_dtype
 from .jit_sizes import fixed_by, resized, without_sizes
 from .recorder import current
 from .replay import Replay, Trace
-from .storage import Meta, Value
+from .storage import Meta, Value, births
 from .tensor import Parameter, Tensor
 
 TRACES = 64  # signatures kept per function
@@ -129,19 +129,21 @@ class Jitted:
         guards = Guards(self.function, self._arguments(args, kwargs))
         recorder.hold += 1
         recorder.capture, recorder.deposits, recorder.modules = trace, [], []
-        recorder.measured = trace.measured
+        recorder.measured, recorder.optimizers = trace.measured, []
+        births.values = trace.made
         shown = [t._value() for t in leaves]
         _exchange(leaves, shown, entry)
         try:
             result = _own_storages(self.function(*args, **kwargs))
             record.flush("jit")
             deposits, modules = recorder.deposits, recorder.modules
-            cleared = recorder.cleared
+            cleared, optimizers = recorder.cleared, recorder.optimizers
         finally:
+            births.values = None
             _exchange(leaves, entry, shown)
             recorder.hold -= trace.holding
             recorder.capture, recorder.deposits, recorder.modules = None, [], []
-            recorder.cleared, recorder.measured = set(), []
+            recorder.cleared, recorder.measured, recorder.optimizers = set(), [], []
             for storage, old in trace.shared:  # arrays of NumPy's are to see what was written
                 record.read(storage)
                 sharing.move(storage.value, old)
@@ -154,9 +156,10 @@ class Jitted:
         if any(storage.value is not before for storage, before in bases):
             problem = problem or "it writes into an argument that is a view"
         if problem is None:
-            guards.settle(modules)
+            guards.settle(modules, optimizers, trace.begun)
             replay = Replay(trace, leaves, entry, result, deposits, guards)
             problem = _guard_tensors(guards, replay, deposits, cleared)
+            problem = problem or _carried(replay, [*trace.replaced, *guards.replaced])
             replay.fixed = fixed_by(replay, trace)
         if problem is not None:
             self._note(f"not replayed: {problem}")
@@ -274,6 +277,21 @@ def _guard_tensors(
         else:  # only read, as an optimiser's step does: whichever it is then
             guards.needed.append(leaf)
             replay.follow(held._storage, Gradient(leaf))
+    return None
+
+
+def _carried(replay: Replay, replaced: list[Any]) -> str | None:
+    """Why a call cannot be replayed that hands tensors on to the next one, or None.
+
+    Such a tensor is read, and another takes its place: in a variable, a container, an attribute or
+    a gradient. A replay would read the same one again.
+    """
+    captured = {id(storage) for storage in replay.captured}
+    if replay.lost or any(id(t._storage) in captured for t in replaced):
+        return (
+            "it reads a tensor and puts another in its place, for the next call to read; write "
+            "into the tensor, as copy_ does"
+        )
     return None
 
 

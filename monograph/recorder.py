@@ -112,10 +112,10 @@ class Recorder:
 
     __slots__ = (
         "grad", "eager", "urgent", "autocast", "inference", "packing", "attention", "hold",
-        "capture", "measured", "deposits", "modules", "cleared", "depth", "outer", "saved", "own",
-        "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known", "shared",
-        "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought", "cut",
-        "many", "ahead", "__weakref__",
+        "capture", "measured", "deposits", "modules", "optimizers", "cleared", "depth", "outer",
+        "saved", "own", "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known",
+        "shared", "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought",
+        "cut", "many", "ahead", "__weakref__",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -131,6 +131,7 @@ class Recorder:
         self.measured: list[Any] = []  # (value, axis or None): sizes seen while captured
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
+        self.optimizers: list[tuple[Any, Any]] = []  # those that step while held, and their facts
         self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held
         self.depth = 0  # of calls of modules within one another
         self.outer: Recorder | None = None  # while a transform traces a function: see `inner`

@@ -35,6 +35,17 @@ class Trace:
     reads: bool = False  # whether Python has seen a value, which may be another the next time
     arrays: bool = False  # whether it made a tensor of an array of NumPy's
     shared: list[tuple[Storage, Value]] = field(default_factory=list)  # written, and what was there
+    replaced: list[Any] = field(default_factory=list)  # tensors whose place in a module others took
+    begun: list[tuple[Any, str]] = field(default_factory=list)  # attributes that were None
+    made: list[Value] = field(default_factory=list)  # of data, by the function itself
+
+    def assigned(self, held: dict[str, Any], name: str) -> None:
+        """A tensor is about to become an attribute of a module."""
+        old = held.get(name)
+        if isinstance(old, Tensor):
+            self.replaced.append(old)
+        elif old is None:
+            self.begun.append((held, name))
 
     def __call__(self, recorder: Recorder, executable: Any, reason: str) -> None:
         self.flushes.append(reason)
@@ -80,6 +91,8 @@ class Replay:
         self.arguments: list[tuple[_Cell, int]] = []  # which argument a leaf is
         self.captured: list[Storage] = []  # read at each call
         self.cells: list[Any] = []  # where the value of each leaf is found
+        self.lost = 0  # leaves that were there before, and that nothing but the program holds now
+        made = {id(value) for value in trace.made}
         for value in trace.leaves:
             owner = value.owner() if value.owner is not None else None
             if id(value) in arguments:
@@ -90,6 +103,7 @@ class Replay:
                 self.captured.append(owner)
             else:
                 self.cells.append(_Cell(value))
+                self.lost += value.owner is not None and id(value) not in made
         self.metas = [value.meta for value in trace.leaves]
         self.guards = guards
         self._note_results(trace, result, deposits)

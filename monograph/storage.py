@@ -303,8 +303,22 @@ class InferenceStorage(Storage):
     __slots__ = ()
 
 
+class Births:
+    """Values made of data while a function is traced: see `jit.py`."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: list[Value] | None = None
+
+
+births = Births()
+
+
 def concrete(array: np.ndarray, meta: Meta) -> Value:
     """A value that is known."""
     value = Value(meta)
     value.memory = Memory(array)
+    if births.values is not None:
+        births.values.append(value)
     return value

@@ -253,3 +253,180 @@ def test_changes_deep_inside_of_containers_are_noticed(held):
     assert scaled.reasons == []
     innermost(settings)["rate"] = 3.0
     assert scaled(mg.ones(1)).item() == 3.0
+
+
+class Counting(mg.optim.Optimizer):
+    """An optimiser of a user's, that makes its state at the first step and counts in Python."""
+
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr})
+
+    @mg.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["count"], state["mean"] = 0, mg.zeros_like(p)
+                state["count"] += 1
+                state["mean"].mul_(0.5).add_(p.grad)
+                p.sub_(group["lr"] * state["mean"] / state["count"])
+
+
+def _trained(make, between, jitted, steps=8):
+    """The weights after each step, some of which are preceded by a change of the optimiser."""
+    weights = [mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([3.0], requires_grad=True)]
+    optimizer = make(weights)
+
+    def step(x):
+        optimizer.zero_grad()
+        ((weights[0] * x).sum() * weights[1]).sum().backward()
+        optimizer.step()
+        return weights[0].detach() * 1
+
+    run = mg.jit(step) if jitted else step
+    seen = []
+    for n in range(steps):
+        if n == 3:
+            between(optimizer, weights)
+        elif n == 4:
+            weights[1].requires_grad_(True)
+        seen.append([*run(mg.tensor([n + 1.0, 0.5])).tolist(), weights[1].item()])
+    return seen
+
+
+def _clear(optimizer, weights):
+    optimizer.state.clear()
+
+
+def _reload(optimizer, weights):
+    state = optimizer.state_dict()
+    for held in state["state"].values():
+        held["step"] = mg.tensor(0.0)
+        held["exp_avg"] = held["exp_avg"] * 0
+    optimizer.load_state_dict(state)
+
+
+def _freeze(optimizer, weights):
+    weights[1].requires_grad_(False)
+
+
+def _ascend(optimizer, weights):
+    optimizer.param_groups[0]["maximize"] = True
+
+
+def _move(optimizer, weights):
+    optimizer.param_groups[0]["momentum"] = 0.9
+
+
+def _extend(optimizer, weights):
+    optimizer.add_param_group({"params": [weights[1]], "lr": 0.5})
+
+
+@pytest.mark.parametrize("between", [_clear, _reload, _freeze, _ascend])
+def test_state_and_settings_of_an_optimizer_are_guarded(between):
+    def make(weights):
+        return mg.optim.Adam(weights, 0.1)
+
+    expected = _trained(make, between, jitted=False)
+    for got, want in zip(_trained(make, between, jitted=True), expected, strict=True):
+        assert got == pytest.approx(want, abs=1e-5)
+
+
+def test_groups_of_an_optimizer_are_guarded():
+    for make, between in (
+        (lambda weights: mg.optim.SGD(weights[:1], 0.1), _extend),
+        (lambda weights: mg.optim.SGD(weights, 0.1), _move),
+    ):
+        expected = _trained(make, between, jitted=False)
+        for got, want in zip(_trained(make, between, jitted=True), expected, strict=True):
+            assert got == pytest.approx(want, rel=1e-5)
+
+
+def test_an_optimizer_that_counts_in_python_is_not_frozen():
+    def slower(optimizer, weights):
+        optimizer.param_groups[0]["lr"] = 0.01
+
+    expected = _trained(Counting, slower, jitted=False)
+    for got, want in zip(_trained(Counting, slower, jitted=True), expected, strict=True):
+        assert got == pytest.approx(want, rel=1e-5)
+
+
+def test_a_schedule_of_the_rate_needs_no_trace():
+    weight = mg.tensor([1.0], requires_grad=True)
+    optimizer = mg.optim.Adam([weight], 0.1)
+
+    @mg.jit
+    def step():
+        optimizer.zero_grad()
+        (weight * 2).sum().backward()
+        optimizer.step()
+
+    for n in range(4):
+        optimizer.param_groups[0]["lr"] = 0.1 / (n + 1)
+        step()
+    assert weight.item() == pytest.approx(1 - 0.1 * (1 + 1 / 2 + 1 / 3 + 1 / 4), abs=1e-5)
+    assert step.reasons == []
+
+
+class Smoothed(nn.Module):
+    """Carries a tensor from call to call, in an attribute that begins as None."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = None
+
+    def forward(self, x):
+        self.mean = x if self.mean is None else 0.5 * self.mean + x
+        return self.mean * 2
+
+
+def test_a_tensor_that_is_carried_in_an_attribute():
+    module = Smoothed()
+    run = mg.jit(lambda x: module(x * 1))
+    assert [run(mg.tensor(1.0)).item() for _ in range(4)] == [2.0, 3.0, 3.5, 3.75]
+    assert "another in its place" in run.reasons[-1]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_tensor_that_is_carried_in_a_container(kept):
+    first = mg.tensor(0.0)
+    state = {"sum": first}
+    if not kept:
+        del first
+
+    def add(x):
+        state["sum"] = state["sum"] + x
+        return state["sum"] * 1
+
+    run = mg.jit(add)
+    assert [run(mg.tensor(1.0)).item() for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
+    assert "another in its place" in run.reasons[-1]
+
+
+def test_gradients_that_the_call_before_left():
+    weight = mg.tensor([1.0], requires_grad=True)
+    optimizer = mg.optim.SGD([weight], 1.0)
+    (weight * 1).sum().backward()
+
+    @mg.jit
+    def step(x):
+        optimizer.step()
+        optimizer.zero_grad()
+        (weight * x).sum().backward()
+        return weight * 1
+
+    seen = [step(mg.tensor([float(n)])).item() for n in range(4)]
+    assert seen == [0.0, 0.0, -1.0, -3.0]
+
+
+def test_an_attribute_that_is_set_anew_before_it_is_read_may_be_replayed():
+    class Cached(nn.Module):
+        def forward(self, x):
+            self.seen = x * 2
+            return self.seen + 1
+
+    module = Cached()
+    run = mg.jit(lambda x: module(x))
+    assert [run(mg.tensor(float(n))).item() for n in range(4)] == [1.0, 3.0, 5.0, 7.0]
+    assert not any("not replayed" in reason for reason in run.reasons)

@@ -173,6 +173,8 @@ class Module(Stateful):
     def __setattr__(self, name: str, value: Any) -> None:
         changes.count += 1
         held = self.__dict__
+        if (trace := current.recorder.capture) is not None and isinstance(value, Tensor):
+            trace.assigned(held, name)
         if isinstance(value, Parameter):
             self._release(name, "_parameters")
             self.register_parameter(name, value)

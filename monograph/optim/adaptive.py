@@ -25,6 +25,7 @@ class RMSprop(Cohorts):
     operator = rmsprop_update
     fields = ("square_avg", "momentum_buffer", "grad_avg")
     live_settings = (("lr",), ("alpha",), ("eps",), ("weight_decay",), ("momentum",))
+    switches = ("momentum",)
 
     def __init__(
         self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,

@@ -19,6 +19,7 @@ import numpy as np
 from .. import record
 from ..autograd.hooks import RemovableHandle
 from ..autograd.modes import enable_grad
+from ..guards import PACKAGE, snapshot
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import LoadError, array_of
@@ -116,6 +117,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         before, after = self._step_pre_hooks, self._step_post_hooks
         if self._in_step:
             return step(self, *args, **kwargs)
+        if current.recorder.hold:
+            self._note_facts()
         if not (before or after or _every_step["before"] or _every_step["after"]):
             result = step(self, *args, **kwargs)
             record.flush_here("optimizer step")
@@ -142,6 +145,9 @@ class Optimizer:
 
     # Names of settings that are numbers, with a place where the setting is a tuple.
     live_settings: tuple[tuple[Any, ...], ...] = ()
+    switches: tuple[str, ...] = ()  # those of them that leave work out while they are zero
+    _apart = frozenset(["params"])  # what a trace does not take for granted, by name
+    _is_known = True  # whether its state is tensors only, that stay what they are
     _in_step = False
     # Of one that wraps another and does not call `__init__`.
     _step_pre_hooks: Any = MappingProxyType({})
@@ -150,6 +156,8 @@ class Optimizer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls._apart = frozenset(["params", *[setting[0] for setting in cls.live_settings]])
+        cls._is_known = cls.__module__.partition(".")[0] == PACKAGE
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
@@ -247,6 +255,26 @@ class Optimizer:
         finally:
             recorder.grad = before
         return loss
+
+    def _note_facts(self) -> None:
+        """Tell a trace of what this optimiser is like before its first step there."""
+        noted = current.recorder.optimizers
+        if not any(optimizer is self for optimizer, _ in noted):
+            noted.append((self, self._facts()))
+
+    def _facts(self) -> list[Any]:
+        """What a traced step takes for granted: hooks, groups, settings, tensors of the state."""
+        found = [*self._step_pre_hooks.values(), *self._step_post_hooks.values()]
+        found += [*_every_step["before"].values(), *_every_step["after"].values()]
+        apart = self._apart
+        for group in self.param_groups:
+            found.append(group)
+            found += group["params"]
+            found += [value for name, value in group.items() if name not in apart]
+            found += [not group[name] for name in self.switches]
+        for held in (*self.state.values(), *self._reserved.values()):
+            found += held.values() if self._is_known else map(snapshot, held.values())
+        return found
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or set them to zero."""

@@ -36,6 +36,7 @@ class SGD(Optimizer):
     """
 
     live_settings = (("lr",), ("momentum",), ("dampening",), ("weight_decay",))
+    switches = ("momentum", "dampening")
 
     def __init__(
         self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
