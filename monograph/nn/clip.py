@@ -15,7 +15,7 @@ import numpy as np
 from ..autograd.modes import no_grad
 from ..ir import build
 from ..ops.define import Scalar, Tensors, operator
-from ..ops.math import maximum
+from ..ops.math import maximum, minimum
 from ..ops.reduce import global_norm
 from ..tensor import Tensor
 from .parameter import known, take
@@ -44,9 +44,13 @@ def _norm(gradients: list[Tensor], norm_type: float) -> Tensor:
     if norm_type == 2:
         result: Tensor = global_norm(gradients)
     elif math.isinf(norm_type):
-        result = gradients[0].abs().amax()  # type: ignore[attr-defined]
+        joined, of_one = (maximum, "amax") if norm_type > 0 else (minimum, "amin")
+        result = getattr(gradients[0].abs(), of_one)()  # type: ignore[attr-defined]
         for g in gradients[1:]:
-            result = maximum(result, g.abs().amax())  # type: ignore[attr-defined]
+            result = joined(result, getattr(g.abs(), of_one)())  # type: ignore[attr-defined]
+    elif norm_type == 0:
+        # The norm of the norms, as PyTorch has it: how many gradients are not all zero.
+        return sum([(g != 0).any().to(g.dtype) for g in gradients])  # type: ignore
     else:
         total: Any = 0.0
         for g in gradients:

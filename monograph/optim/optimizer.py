@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import wraps
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +23,7 @@ from ..autograd.modes import enable_grad
 from ..guards import PACKAGE, snapshot
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
-from ..nn.state import LoadError, array_of
+from ..nn.state import array_of
 from ..nn.uninitialized import is_lazy
 from ..recorder import Live, current
 from ..tensor import Tensor
@@ -86,6 +87,8 @@ def options(given: dict[str, Any], fused: bool = False, capturable: bool = True)
         if name not in known:
             raise TypeError(f"got an unexpected keyword argument {name!r}")
         known[name] = value
+    if known.get("fused") and known["foreach"]:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     if known["differentiable"]:
         raise NotImplementedError(
             "differentiable=True is not supported: write the update with operators, or take "
@@ -107,6 +110,16 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _added(_every_step["after"], hook)
 
 
+def _checked(changed: Any) -> Any:
+    """The arguments that a hook returned."""
+    if isinstance(changed, tuple) and len(changed) == 2:
+        return changed
+    raise RuntimeError(
+        "a hook before a step must return None or a pair of new arguments (args, kwargs), "
+        f"but got {changed!r}"
+    )
+
+
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step between the hooks of its optimiser, which ends the program, whoever wrote it."""
 
@@ -125,14 +138,15 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             return result
         self._in_step = True  # a step may call that of its base class
         try:
+            given: Any = (self, *args)  # hooks see the optimiser among the arguments, too
             for hook in [*_every_step["before"].values(), *before.values()]:
-                changed = hook(self, args, kwargs)
+                changed = hook(self, given, kwargs)
                 if changed is not None:
-                    args, kwargs = changed
-            result = step(self, *args, **kwargs)
+                    given, kwargs = _checked(changed)
+            result = step(*given, **kwargs)
             record.flush_here("optimizer step")
             for hook in [*after.values(), *_every_step["after"].values()]:
-                hook(self, args, kwargs)
+                hook(self, given, kwargs)
             return result
         finally:
             self._in_step = False
@@ -185,12 +199,22 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
         given = param_group["params"]
-        param_group["params"] = [given] if isinstance(given, Tensor) else list(given)
-        params = [
-            entry[1] if isinstance(entry, tuple) else entry for entry in param_group["params"]
-        ]
-        param_group["params"] = params
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the order "
+                "of tensors in sets changes between runs: use a list"
+            )
+        listed = [given] if isinstance(given, Tensor) else list(given)
+        named = [entry for entry in listed if isinstance(entry, tuple)]
+        if named and len(named) < len(listed):
+            raise ValueError("all optimizer params should be with or without names")
+        params = [entry[1] for entry in named] if named else listed
         self._check_params(params)
+        if any(bool(named) != ("param_names" in other) for other in self.param_groups):
+            raise ValueError("all optimizer param groups should be with or without names")
+        param_group["params"] = params
+        if named:
+            param_group["param_names"] = [entry[0] for entry in named]
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
         self.param_groups.append(param_group)
@@ -236,6 +260,14 @@ class Optimizer:
             self._live[id(group)] = found
         return found
 
+    def _settle(self, group: Group) -> None:
+        """Compute settings that are tensors: reading them flushes, which a record cannot stand."""
+        for setting in self.live_settings:
+            held = group[setting[0]]
+            for number in held if isinstance(held, tuple) else (held,):
+                if isinstance(number, Tensor):
+                    float(number.detach())
+
     # --- stepping ---
 
     @_with_hooks
@@ -251,6 +283,7 @@ class Optimizer:
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
                 if params:
+                    self._settle(group)
                     self._update(group, params)
         finally:
             recorder.grad = before
@@ -350,15 +383,16 @@ class Optimizer:
         state_dict = self._call_state_hooks("before loading", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
-            raise LoadError("loaded state dict has a different number of parameter groups")
+            raise ValueError("loaded state dict has a different number of parameter groups")
         sizes = zip(self.param_groups, saved, strict=True)
         if any(len(own["params"]) != len(given["params"]) for own, given in sizes):
-            raise LoadError(
+            raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
         for own, given in zip(self.param_groups, saved, strict=True):
-            own.update({name: value for name, value in given.items() if name != "params"})
+            others = {name: value for name, value in given.items() if name != "params"}
+            own.update(deepcopy(others))
         numbers = [n for given in saved for n in given["params"]]
         owner = {p: group for group in self.param_groups for p in group["params"]}
         for n, p in zip(numbers, self._all_params(), strict=True):
@@ -366,10 +400,18 @@ class Optimizer:
             held = {name: value for name, value in entries if value is not None}
             if held:
                 self._load_param(p, owner[p], held)
+            elif self.state.pop(p, None):  # as before the first step
+                self._reserved[p] = self._new_state(p, owner[p])
         self._call_state_hooks("after loading")
 
     def _load_param(self, p: Tensor, group: Group, saved: Mapping[str, Any]) -> None:
         held = self._state_of(p, group)
+        if not held.keys() <= saved.keys():
+            fresh = self._new_state(p, group)
+            for name in held.keys() - saved.keys():
+                held.pop(name)
+                if name in fresh:
+                    held[name] = fresh[name]
         for name, value in saved.items():
             place = held.get(name)
             if not hasattr(value, "shape") and not isinstance(place, Tensor):
@@ -378,6 +420,8 @@ class Optimizer:
             array = array_of(value)
             if isinstance(place, Tensor) and tuple(place.shape) == array.shape:
                 fill_from_array(place, array)
+            elif name != "step" and p.is_floating_point():
+                held[name] = known(np.array(array, dtype=p.dtype.numpy))
             else:
                 held[name] = known(np.array(array))
 
