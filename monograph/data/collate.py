@@ -1,18 +1,26 @@
 """Collating: a list of samples becomes one batch of the same structure.
 
-It happens in two steps, so that data workers never touch a tensor: `collate_arrays` stacks the
-leaves with NumPy, `to_tensors` turns the arrays into tensors in the process that trains.
+It happens in two steps, so that data workers compute nothing with tensors: `collate_arrays` stacks
+the leaves with NumPy, `to_tensors` turns the arrays into tensors in the process that trains. What
+is done with a kind of leaf is a table, `default_collate_fn_map`, which users may add to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from copy import copy
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from monograph.data.dataset import as_array
 from monograph.errors import OperandError
+from monograph.ir import dtypes
+from monograph.ir.dtypes import get_default_dtype
+from monograph.tensor import Tensor, adopt, from_numpy
+
+Table = Mapping[Any, Callable[..., Any]]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -26,22 +34,17 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> images.shape, labels.tolist()
     (Size([2, 2]), [1, 0])
     """
-    return to_tensors(collate_arrays(batch), own=True)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def default_convert(data: Any) -> Any:
-    """Turn the arrays of a sample into tensors, keeping its structure; nothing is batched.
+def collate(batch: Sequence[Any], *, collate_fn_map: Table | None = None) -> Any:
+    """Batch samples by a table that says for classes of leaves how a list of them is batched.
 
-    >>> default_convert({"x": np.zeros(2), "name": "a"})["name"]
-    'a'
+    >>> collate([(1, "a"), (2, "b")], collate_fn_map={int: lambda batch, **_: sum(batch),
+    ...                                               str: lambda batch, **_: "".join(batch)})
+    [3, 'ab']
     """
-    return map_leaves(map_leaves(data, np.generic, np.asarray), np.ndarray, _as_tensor)
-
-
-def _as_tensor(array: np.ndarray) -> Any:
-    from monograph.tensor import from_numpy
-
-    return array if array.dtype.kind in "SUO" else from_numpy(array)
+    return to_tensors(_collate(batch, collate_fn_map or {}))
 
 
 def collate_arrays(samples: Sequence[Any]) -> Any:
@@ -50,21 +53,70 @@ def collate_arrays(samples: Sequence[Any]) -> Any:
     >>> collate_arrays([(1, "a"), (2, "b")])
     [array([1, 2]), ('a', 'b')]
     """
+    return _collate(samples, default_collate_fn_map)
+
+
+def _collate(samples: Sequence[Any], table: Table) -> Any:
     first = samples[0]
-    if isinstance(first, str | bytes):
-        return samples  # a tuple where they are a field of tuples, as in PyTorch
-    if isinstance(first, bool | int | float | complex | np.generic):
-        return np.array(samples)
-    if isinstance(first, np.ndarray) or hasattr(first, "detach"):
-        return _stack([as_array(sample) for sample in samples])
+    found = table.get(type(first))
+    if found is None:
+        found = next((table[kind] for kind in table if isinstance(first, kind)), None)
+    if found is not None:
+        return found(samples, collate_fn_map=table)
     if isinstance(first, Mapping):
-        return {key: collate_arrays([sample[key] for sample in samples]) for key in first}
-    if isinstance(first, tuple | list):
-        return _collate_fields(samples)
+        columns = {key: _collate([sample[key] for sample in samples], table) for key in first}
+        return like_mapping(first, columns)
+    if isinstance(first, Sequence):
+        return _collate_fields(samples, table)
     raise TypeError(
         f"cannot batch samples of type {type(first).__name__}: return arrays, tensors, numbers, "
         "texts, or tuples, lists and dictionaries of them, or give the loader a collate_fn"
     )
+
+
+def _collate_fields(samples: Sequence[Any], table: Table) -> Any:
+    first = samples[0]
+    if any(len(sample) != len(first) for sample in samples):
+        lengths = sorted({len(sample) for sample in samples})
+        raise OperandError(f"cannot batch samples with different numbers of fields {lengths}")
+    columns = [_collate(column, table) for column in zip(*samples)]
+    if isinstance(first, tuple) and not hasattr(first, "_fields"):
+        return columns
+    return like_sequence(first, columns)
+
+
+# --- leaves ---------------------------------------------------------------------------------------
+
+
+def _texts(batch: Sequence[Any], **_: Any) -> Any:
+    return batch  # a tuple where they are a field of tuples, as in PyTorch
+
+
+def _floats(batch: Sequence[Any], **_: Any) -> Any:
+    return np.array(batch, np.float64)
+
+
+def _integers(batch: Sequence[Any], **_: Any) -> Any:
+    found = np.array(batch)
+    return found.astype(get_default_dtype().numpy) if found.dtype.kind == "f" else found
+
+
+def _numbers(batch: Sequence[Any], **_: Any) -> Any:
+    return np.array(batch)
+
+
+def _arrays(batch: Sequence[Any], **_: Any) -> Any:
+    if batch[0].dtype.kind in "SUO":
+        raise TypeError(f"cannot batch arrays of dtype {batch[0].dtype}: they are no numbers")
+    return _stack([as_array(sample) for sample in batch])
+
+
+def _tensors(batch: Sequence[Any], **_: Any) -> Any:
+    if any(getattr(sample, "requires_grad", False) for sample in batch):
+        from monograph.ops.joining import stack  # derivatives go through it
+
+        return stack(list(batch))
+    return _stack([as_array(sample) for sample in batch])
 
 
 def _stack(arrays: list[np.ndarray]) -> np.ndarray:
@@ -74,43 +126,90 @@ def _stack(arrays: list[np.ndarray]) -> np.ndarray:
             f"cannot batch samples of different shapes {sorted(shapes)}: make them alike in the "
             "data set (crop, pad), or give the loader a collate_fn"
         )
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) > 1:
+        wanted = reduce(dtypes.promote, [dtypes.from_numpy(kind) for kind in kinds]).numpy
+        return np.stack([array.astype(wanted) for array in arrays])
     return np.stack(arrays)
 
 
-def _collate_fields(samples: Sequence[Any]) -> Any:
-    first = samples[0]
-    if any(len(sample) != len(first) for sample in samples):
-        lengths = sorted({len(sample) for sample in samples})
-        raise OperandError(f"cannot batch samples with different numbers of fields {lengths}")
-    columns = [collate_arrays(column) for column in zip(*samples)]
-    return type(first)(*columns) if hasattr(first, "_fields") else columns
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    Tensor: _tensors,
+    np.ndarray: _arrays,
+    float: _floats,
+    int: _integers,
+    str: _texts,
+    bytes: _texts,
+    (np.bool_, np.number): _numbers,
+}
 
 
-def to_tensors(batch: Any, own: bool) -> Any:
-    """Turn every array of a batch into a tensor that shares its memory.
-
-    `own` says that the arrays are the loader's and nobody else will change them, so that a step
-    need not be waited for before the next batch is read.
-    """
-    from monograph.tensor import adopt, from_numpy
-
-    return map_leaves(batch, np.ndarray, adopt if own else from_numpy)
+# --- structure ------------------------------------------------------------------------------------
 
 
-def to_arrays(batch: Any) -> Any:
-    """Turn every tensor of a batch into an array."""
-    return map_leaves(batch, object, lambda leaf: as_array(leaf) if _is_tensor(leaf) else leaf)
+def like_mapping(given: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """A mapping of the class of another, with other values; a dictionary where that fails."""
+    if type(given) is dict:
+        return values
+    try:
+        if isinstance(given, MutableMapping):
+            made = copy(given)
+            made.update(values)
+            return made
+        return type(given)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
 
 
-def _is_tensor(leaf: Any) -> bool:
-    return hasattr(leaf, "detach")
+def like_sequence(given: Sequence[Any], values: list[Any]) -> Any:
+    """A sequence of the class of another, with other elements; a list where that fails."""
+    if type(given) is list:
+        return values
+    if hasattr(given, "_fields"):  # a named tuple
+        return type(given)(*values)
+    try:
+        if isinstance(given, MutableSequence):
+            made = copy(given)
+            for n, value in enumerate(values):
+                made[n] = value
+            return made
+        return type(given)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
 
 
-def map_leaves(batch: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
-    """Apply a function to the leaves of one kind, keeping lists, tuples and dictionaries."""
+def _mapped(batch: Any, convert: Callable[[Any], Any]) -> Any:
+    """Apply a function to the leaves of a batch."""
     if isinstance(batch, Mapping):
-        return {key: map_leaves(value, kind, convert) for key, value in batch.items()}
-    if isinstance(batch, tuple | list):
-        values = [map_leaves(value, kind, convert) for value in batch]
-        return type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
-    return convert(batch) if isinstance(batch, kind) else batch
+        return like_mapping(batch, {key: _mapped(batch[key], convert) for key in batch})
+    if isinstance(batch, Sequence) and not isinstance(batch, str | bytes):
+        return like_sequence(batch, [_mapped(value, convert) for value in batch])
+    return convert(batch)
+
+
+def to_tensors(batch: Any) -> Any:
+    """Turn every array of a collated batch into a tensor that has its memory.
+
+    The arrays are the loader's and nobody else will change them, so that a step need not be waited
+    for before the next batch is read.
+    """
+    return _mapped(batch, lambda leaf: adopt(leaf) if isinstance(leaf, np.ndarray) else leaf)
+
+
+def default_convert(data: Any) -> Any:
+    """Turn the arrays of a sample into tensors, keeping its structure; nothing is batched.
+
+    >>> default_convert({"x": np.zeros(2), "name": "a"})["name"]
+    'a'
+    """
+    if isinstance(data, tuple) and not hasattr(data, "_fields"):
+        return [default_convert(value) for value in data]  # a list, as in PyTorch
+    if isinstance(data, Mapping):
+        return like_mapping(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return like_sequence(data, [default_convert(value) for value in data])
+    if isinstance(data, np.generic) and not isinstance(data, str | bytes | np.void):
+        data = np.asarray(data)
+    if isinstance(data, np.ndarray) and data.dtype.kind not in "SUO":
+        return from_numpy(data)
+    return data

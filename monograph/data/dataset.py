@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
 
 from monograph.data.randomness import Seedable, numpy_generator
 from monograph.errors import LengthError
+from monograph.lines import warn
+from monograph.tensor import Tensor
 
 
 class Dataset:
@@ -31,6 +34,8 @@ class Dataset:
     >>> Squares()[3], len(Squares())
     (9, 4)
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # Dataset[Sample], in annotations and bases
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
@@ -99,18 +104,20 @@ class TensorDataset(Dataset):
         if len(set(lengths)) != 1:
             raise LengthError(f"TensorDataset needs tensors of one length, got lengths {lengths}")
         self.tensors = tensors
-        # Rows of a batch are gathered in NumPy: one read per tensor, and nothing is recorded.
-        self._arrays = [as_array(tensor) for tensor in tensors]
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def read_batch(self, indices: Sequence[int]) -> list[np.ndarray]:
+    def read_batch(self, indices: Sequence[int]) -> list[Any]:
+        """Rows are gathered in NumPy: one read per tensor, and nothing is recorded."""
         rows = np.asarray(indices)
-        return [array[rows] for array in self._arrays]
+        return [
+            tensor[rows] if getattr(tensor, "requires_grad", False) else as_array(tensor)[rows]
+            for tensor in self.tensors
+        ]
 
     def __len__(self) -> int:
-        return len(self._arrays[0])
+        return len(self.tensors[0])
 
 
 class Subset(Dataset):
@@ -125,12 +132,19 @@ class Subset(Dataset):
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
-        # What the whole can do at once, the part can do too.
-        if hasattr(dataset, "read_batch"):
-            self.read_batch = lambda chosen: dataset.read_batch([indices[i] for i in chosen])
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]  # type: ignore[index]
         return self.dataset[self.indices[index]]
+
+    @property
+    def read_batch(self) -> Callable[[Sequence[int]], Any]:
+        """What the whole can do at once, the part can do too."""
+        reader = batch_reader(self.dataset)
+        if reader is None:
+            raise AttributeError(f"{type(self.dataset).__name__} reads no batches")
+        return lambda chosen: reader([self.indices[i] for i in chosen])
 
     def __getitems__(self, chosen: Sequence[int]) -> list[Any]:
         return read_samples(self.dataset, [self.indices[i] for i in chosen])
@@ -150,7 +164,7 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ConcatDataset needs at least one data set")
+            raise AssertionError("ConcatDataset needs at least one data set")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self._ends = list(accumulate(len(dataset) for dataset in self.datasets))  # type: ignore[arg-type]
@@ -228,6 +242,9 @@ def random_split(
     counts = _whole_lengths(lengths, total)
     if sum(counts) != total:
         raise ValueError(f"lengths {list(lengths)} do not sum to the data set's {total} samples")
+    for n, count in enumerate(counts):
+        if count == 0:
+            warn(f"Length of split at index {n} is 0. This might result in an empty dataset.")
     order = numpy_generator(generator).permutation(total).tolist()
     ends = list(accumulate(counts))
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends)]
@@ -242,6 +259,17 @@ def _whole_lengths(lengths: Sequence[float], total: int) -> list[int]:
     return counts
 
 
+def batch_reader(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
+    """How the data set reads a collated batch, unless a subclass says what a sample is."""
+    for kind in type(dataset).__mro__:
+        if "read_batch" in vars(kind):
+            reader: Callable[[Sequence[int]], Any] | None = getattr(dataset, "read_batch", None)
+            return reader
+        if "__getitem__" in vars(kind) or "__getitems__" in vars(kind):
+            return None
+    return None
+
+
 def read_samples(dataset: Any, indices: Sequence[int]) -> list[Any]:
     """The samples with these indices, in one read where the data set can do that."""
     if hasattr(dataset, "__getitems__"):
@@ -250,7 +278,9 @@ def read_samples(dataset: Any, indices: Sequence[int]) -> list[Any]:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """The NumPy array of a tensor or an array."""
+    """The elements of a tensor or an array, to be read at once: nobody else is to hold them."""
+    if isinstance(value, Tensor) and not value.is_meta and not value._reads():
+        return value._array()
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value)

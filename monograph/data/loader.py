@@ -8,15 +8,16 @@ arrays into tensors. With workers, the middle step happens in other processes; s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
+from types import GenericAlias
 from typing import Any
 
 from monograph import record
-from monograph.data.collate import collate_arrays, to_tensors
-from monograph.data.dataset import IterableDataset, read_samples
-from monograph.data.randomness import Seedable, numpy_generator
-from monograph.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from monograph.data.workers import WorkerInfo, batches_from_workers, current_worker
+from monograph.data.collate import collate_arrays, default_collate, default_convert, to_tensors
+from monograph.data.dataset import IterableDataset, batch_reader, read_samples
+from monograph.data.randomness import Seedable, numpy_generator, source_of
+from monograph.data.sampler import BatchSampler, Endless, RandomSampler, SequentialSampler
+from monograph.data.workers import Epoch, Fetch, WorkerInfo, Workers, current_worker
 
 Collate = Callable[[list[Any]], Any]
 
@@ -26,18 +27,18 @@ FIXED = (
     "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
 )  # fmt: skip
 
-ENDLESS = 1 << 20  # batches of an epoch, from which on nobody waits for the plan of all
+AHEAD = 2  # batches that each worker is asked for before they are needed
 
 
 class DataLoader:
     """Reads a data set in batches.
 
     `generator` may be a seed, a NumPy generator or a tensor generator. `num_workers` processes read
-    and collate ahead; they are forked, and need no `if __name__ == "__main__"` in the script.
+    and collate `prefetch_factor` batches ahead; they are forked, for each epoch anew unless they
+    are `persistent_workers`, and need no `if __name__ == "__main__"` in the script.
     `batch_size=None` hands out the samples one by one. A batch that takes longer than `timeout`
-    seconds is an error. `pin_memory`, `multiprocessing_context`, `prefetch_factor`,
-    `persistent_workers` and `in_order` are taken and have no effect: memory is never pinned,
-    workers are forked for each epoch, run ahead as far as their pipes hold, and keep the order.
+    seconds is an error. `pin_memory`, `multiprocessing_context` and `in_order` are taken and have
+    no effect: memory is never pinned, workers are forked, and batches keep their order.
 
     >>> import numpy as np
     >>> from monograph.data import TensorDataset
@@ -45,6 +46,9 @@ class DataLoader:
     >>> len(loader)
     2
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[Sample], in annotations
+    _kept: Workers | None = None  # that outlive the epoch
 
     def __init__(
         self,
@@ -70,17 +74,15 @@ class DataLoader:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.pin_memory, self.timeout = pin_memory, timeout
         self.multiprocessing_context = multiprocessing_context
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = AHEAD if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers = persistent_workers
-        self.generator = generator
+        self.generator = source_of(generator)
         self.dataset = dataset
         self.drop_last = drop_last
         self.num_workers = num_workers
-        self.collate_fn = collate_fn
-        # Stacking and reading batches make new arrays; a collate function may hand out its own.
-        self._makes_arrays = collate_fn is None and batch_size is not None
+        alone = batch_size is None and batch_sampler is None
+        self.collate_fn = collate_fn or (default_convert if alone else default_collate)
         self.worker_init_fn = worker_init_fn
-        self._random = None if generator is None else numpy_generator(generator)
         self._iterable = isinstance(dataset, IterableDataset)
         self.batch_size = None if batch_sampler is not None else batch_size
         self.sampler, self.batch_sampler = self._order(batch_size, shuffle, sampler, batch_sampler)
@@ -93,16 +95,16 @@ class DataLoader:
         if self._iterable:
             if shuffle or sampler is not None or batch_sampler is not None:
                 raise ValueError("an IterableDataset fixes its own order: no shuffle or sampler")
-            return None, None
+            sampler = Endless()
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or self.drop_last:
                 raise ValueError(
                     "batch_sampler already decides batch_size, shuffle, sampler and drop_last"
                 )
-            return None, batch_sampler
+            return SequentialSampler(self.dataset), batch_sampler
         if sampler is None:
             if shuffle:
-                sampler = RandomSampler(self.dataset, generator=self._random)
+                sampler = RandomSampler(self.dataset, generator=self.generator)
             else:
                 sampler = SequentialSampler(self.dataset)
         elif shuffle:
@@ -118,16 +120,10 @@ class DataLoader:
             raise ValueError(f"{name} of a DataLoader cannot be changed: make another loader")
         super().__setattr__(name, value)
 
-    def __iter__(self) -> Iterator[Any]:
-        if self.num_workers == 0:
-            batches = self._fetch_all(self._plan())
-        else:
-            batches = self._fetch_with_workers()
+    def __iter__(self) -> Batches:
         # What the last batch was for is under way while the next one is read.
         record.flush_here("next batch")
-        for batch in batches:
-            yield to_tensors(batch, own=self._makes_arrays)
-            record.flush_here("next batch")
+        return Batches(self)
 
     def __len__(self) -> int:
         if not self._iterable:
@@ -139,69 +135,95 @@ class DataLoader:
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def _plan(self) -> Iterator[Any]:
-        """What to read: lists of indices, single indices, or (iterable data) lists of samples."""
-        if not self._iterable:
-            plan = self.sampler if self.batch_sampler is None else self.batch_sampler
-            assert plan is not None
-            return iter(plan)
-        samples = iter(self.dataset)
-        return samples if self.batch_size is None else self._grouped(samples, self.batch_size)
+        """What to read: lists of indices, or single ones; of iterable data, only how many."""
+        plan: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return iter(plan)
 
-    def _grouped(self, samples: Iterator[Any], size: int) -> Iterator[list[Any]]:
-        while group := list(islice(samples, size)):
-            if len(group) == size or not self.drop_last:
-                yield group
-
-    def _fetch_all(self, plan: Iterable[Any]) -> Iterator[Any]:
-        return map(self._fetch, plan)
+    def _open_source(self) -> Fetch:
+        """A function that reads and collates what one step of the plan names."""
+        return self._following(iter(self.dataset)) if self._iterable else self._fetch
 
     def _fetch(self, planned: Any) -> Any:
-        """Read and collate what one step of the plan names."""
-        if self.batch_size is None and self.batch_sampler is None:
-            sample = planned if self._iterable else self.dataset[planned]
-            return sample if self.collate_fn is None else self.collate_fn(sample)
-        if self._iterable:
-            samples = planned
-        elif self.collate_fn is None and hasattr(self.dataset, "read_batch"):
-            return self.dataset.read_batch(planned)
-        else:
-            samples = read_samples(self.dataset, planned)
-        return collate_arrays(samples) if self.collate_fn is None else self.collate_fn(samples)
+        if self.batch_sampler is None:
+            return self._collated(self.dataset[planned])
+        if self.collate_fn is default_collate:
+            reader = batch_reader(self.dataset)
+            if reader is not None:
+                return reader(planned)
+        return self._collated(read_samples(self.dataset, planned))
 
-    def _fetch_with_workers(self) -> Iterator[Any]:
-        random = self._random or numpy_generator(None)
-        seed = int(random.integers(2**31))
-        if self._iterable:
-            return batches_from_workers(
-                self.num_workers,
-                lambda _: self._fetch_all(self._plan()),
-                self._worker_info(seed),
-                self.timeout,
-            )
-        try:
-            count = len(self)
-        except TypeError:
-            raise ValueError("num_workers needs a sampler of known length") from None
-        # Every worker is forked with the whole plan of the epoch and takes its share of it, so
-        # nothing has to be sent to the workers. A plan without end is followed by each of them; it
-        # begins here, so that the next epoch has another.
-        plan: Any = self._plan()
-        plan = chain([next(plan)], plan) if count > ENDLESS else list(plan)
-        return batches_from_workers(
+    def _following(self, samples: Iterator[Any]) -> Fetch:
+        """Reads on in data that has an order of its own."""
+
+        def fetch(planned: Any) -> Any:
+            if self.batch_sampler is None:
+                return self._collated(next(samples))
+            group = list(islice(samples, len(planned)))
+            if not group or (self.drop_last and len(group) < len(planned)):
+                raise StopIteration
+            return self._collated(group)
+
+        return fetch
+
+    def _collated(self, samples: Any) -> Any:
+        return (collate_arrays if self.collate_fn is default_collate else self.collate_fn)(samples)
+
+    def _workers(self, seed: int) -> Workers:
+        """Processes for this epoch, or those of the epoch before."""
+        if self._kept is not None:
+            return self._kept
+        workers = Workers(
             self.num_workers,
-            lambda worker: self._fetch_all(islice(plan, worker, None, self.num_workers)),
-            self._worker_info(seed),
-            self.timeout,
+            self._open_source,
+            lambda worker: WorkerInfo(
+                id=worker,
+                num_workers=self.num_workers,
+                seed=seed + worker,
+                dataset=self.dataset,
+                init=self.worker_init_fn,
+            ),
         )
+        if self.persistent_workers:
+            self._kept = workers
+        return workers
 
-    def _worker_info(self, seed: int) -> Callable[[int], WorkerInfo]:
-        return lambda worker: WorkerInfo(
-            id=worker,
-            num_workers=self.num_workers,
-            seed=seed + worker,
-            dataset=self.dataset,
-            init=self.worker_init_fn,
-        )
+
+class Batches:
+    """The batches of one epoch. It goes on after an error: the next batch is the one behind it."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self.loader = loader
+        # Drawn with or without workers, so that both have the same order.
+        seed = int(numpy_generator(loader.generator).integers(2**62))
+        self._workers: Workers | None = None
+        if loader.num_workers:
+            self._workers = loader._workers(seed)
+            ahead = loader.prefetch_factor or AHEAD
+            found: Iterator[Any] = Epoch(self._workers, loader._plan(), ahead, loader.timeout)
+        else:
+            found = map(loader._open_source(), loader._plan())
+        self._found = found
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        record.flush_here("next batch")
+        try:
+            batch = next(self._found)
+        except StopIteration:
+            self.close()
+            raise
+        return to_tensors(batch) if self.loader.collate_fn is default_collate else batch
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def close(self) -> None:
+        """End the workers, unless they stay for the next epoch."""
+        self._found = iter(())
+        if self._workers is not None and self._workers is not self.loader._kept:
+            self._workers.close()
 
 
 def _check_workers(

@@ -6,11 +6,15 @@ A sampler is iterated once per epoch and yields indices; a batch sampler yields 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from types import GenericAlias
 from typing import Any, Protocol
 
 import numpy as np
 
-from monograph.data.randomness import Seedable, numpy_generator
+from monograph.data.dataset import as_array
+from monograph.data.randomness import Seedable, numpy_generator, source_of
+from monograph.errors import OperandError
 
 AT_ONCE = 4096  # indices that are drawn together where there may be no end of them
 
@@ -30,6 +34,10 @@ class Sampler:
     >>> [int(x) for (x,) in loader]
     [2, 1, 0]
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # Sampler[int], in annotations and bases
+
+    def __init__(self, data_source: Any = None) -> None: ...
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
@@ -53,18 +61,44 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
+class Endless(Sampler):
+    """Nothing, over and over: the order of data that has its own.
+
+    >>> list(islice(Endless(), 2))
+    [None, None]
+    """
+
+    def __iter__(self) -> Iterator[None]:
+        while True:
+            yield None
+
+
 class _Drawn(Sampler):
-    """A sampler that draws all indices of an epoch at once, when the epoch begins."""
+    """A sampler that draws when an epoch begins, from a generator of its own or the default one."""
 
     def __init__(self, generator: Seedable) -> None:
-        # A seed or tensor generator starts one stream, so that each epoch has another order.
-        self._random = None if generator is None else numpy_generator(generator)
+        # A seed starts one sequence, so that each epoch has another order.
+        self.generator = source_of(generator)
 
-    def draw(self, random: np.random.Generator) -> np.ndarray:
+    def draw(self, random: np.random.Generator) -> Iterable[Any]:
         raise NotImplementedError
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.draw(self._random or numpy_generator(None)).tolist())
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.draw(numpy_generator(self.generator))
+
+
+def _positive(num_samples: Any) -> None:
+    whole = isinstance(num_samples, int | np.integer) and not isinstance(num_samples, bool)
+    if not whole or num_samples <= 0:
+        raise ValueError(
+            "num_samples should be a positive integer value, but got "
+            f"num_samples={num_samples}: is the data set empty?"
+        )
+
+
+def _whether(replacement: Any) -> None:
+    if not isinstance(replacement, bool):
+        raise TypeError(f"replacement should be a boolean value, but got {replacement=}")
 
 
 class RandomSampler(_Drawn):
@@ -82,36 +116,35 @@ class RandomSampler(_Drawn):
         generator: Seedable = None,
     ) -> None:
         super().__init__(generator)
-        if num_samples is not None and num_samples <= 0:
-            raise ValueError(f"num_samples must be positive, got {num_samples}")
         self.data_source = data_source
         self.replacement = replacement
-        self.num_samples = num_samples
+        self._num_samples = num_samples
+        _whether(replacement)
+        _positive(self.num_samples)
 
-    def __iter__(self) -> Iterator[int]:
-        if not self.replacement:
-            return super().__iter__()
-        random = self._random or numpy_generator(None)
-        # A stream of its own: however many are taken of it, the next epoch is another one.
-        return self._drawn_one_by_one(np.random.default_rng(random.integers(2**63)))
+    @property
+    def num_samples(self) -> int:
+        """How many are drawn: as many as there are, unless told otherwise."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def _drawn_one_by_one(self, random: np.random.Generator) -> Iterator[int]:
+    def draw(self, random: np.random.Generator) -> Iterator[int]:
+        if self.replacement:
+            # A stream of its own: however many are taken of it, the next epoch is another one.
+            random = np.random.default_rng(random.integers(2**63))
+        return self._rounds(random, len(self.data_source), self.num_samples)
+
+    def _rounds(self, random: np.random.Generator, total: int, left: int) -> Iterator[int]:
         """Programs ask for more than anybody takes, so they are drawn as they are needed."""
-        left = len(self)
         while left > 0:
-            drawn = random.integers(len(self.data_source), size=min(left, AT_ONCE))
+            if self.replacement:
+                drawn = random.integers(total, size=min(left, AT_ONCE))
+            else:
+                drawn = random.permutation(total)[:left]
             yield from drawn.tolist()
             left -= len(drawn)
 
-    def draw(self, random: np.random.Generator) -> np.ndarray:
-        total, wanted = len(self.data_source), len(self)
-        if total == 0:
-            return np.zeros(0, dtype=np.int64)
-        rounds = -(-wanted // total)
-        return np.concatenate([random.permutation(total) for _ in range(rounds)])[:wanted]
-
     def __len__(self) -> int:
-        return len(self.data_source) if self.num_samples is None else self.num_samples
+        return self.num_samples
 
 
 class SubsetRandomSampler(_Drawn):
@@ -122,12 +155,12 @@ class SubsetRandomSampler(_Drawn):
     [3, 5, 7]
     """
 
-    def __init__(self, indices: Sequence[int], generator: Seedable = None) -> None:
+    def __init__(self, indices: Sequence[Any], generator: Seedable = None) -> None:
         super().__init__(generator)
         self.indices = indices
 
-    def draw(self, random: np.random.Generator) -> np.ndarray:
-        return random.permutation(np.asarray(self.indices, dtype=np.int64))
+    def draw(self, random: np.random.Generator) -> Iterator[Any]:
+        return (self.indices[place] for place in random.permutation(len(self.indices)).tolist())
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -147,16 +180,30 @@ class WeightedRandomSampler(_Drawn):
         replacement: bool = True,
         generator: Seedable = None,
     ) -> None:
+        from monograph.tensor import tensor
+
         super().__init__(generator)
-        self.weights = np.asarray(weights, dtype=np.float64)
-        if self.weights.ndim != 1 or (self.weights < 0).any() or self.weights.sum() <= 0:
-            raise ValueError("weights must be one row of numbers ≥ 0 that are not all zero")
+        _positive(num_samples)
+        _whether(replacement)
+        shares = np.array(as_array(weights), dtype=np.float64)
+        if shares.ndim != 1:
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(shares.shape)}"
+            )
+        if (shares < 0).any() or not shares.sum() > 0:
+            raise OperandError("weights must be numbers ≥ 0 that are not all zero")
+        if not replacement and num_samples > len(shares):
+            raise OperandError("cannot sample more than there are weights without replacement")
+        self.weights = tensor(shares)
         self.num_samples = num_samples
         self.replacement = replacement
 
-    def draw(self, random: np.random.Generator) -> np.ndarray:
-        chances = self.weights / self.weights.sum()
-        return random.choice(len(chances), self.num_samples, replace=self.replacement, p=chances)
+    def draw(self, random: np.random.Generator) -> list[int]:
+        shares = as_array(self.weights)
+        chances = shares / shares.sum()
+        drawn = random.choice(len(shares), self.num_samples, replace=self.replacement, p=chances)
+        return drawn.tolist()  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -219,22 +266,20 @@ class BatchSampler(Sampler):
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool = False) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
             raise ValueError(f"batch_size must be a positive whole number, got {batch_size!r}")
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got {drop_last=}")
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
 
-    def __iter__(self) -> Iterator[list[int]]:
-        batch: list[int] = []
-        for index in self.sampler:
-            batch.append(index)
-            if len(batch) == self.batch_size:
+    def __iter__(self) -> Iterator[list[Any]]:
+        indices = iter(self.sampler)
+        while batch := list(islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
 
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]

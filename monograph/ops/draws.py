@@ -36,9 +36,6 @@ def manual_seed(seed: int) -> Generator:
     >>> a == (mg.manual_seed(0), mg.rand(2))[1].tolist()
     True
     """
-    from ..data.randomness import seed_shuffling
-
-    seed_shuffling(seed)
     return default_generator.manual_seed(seed)
 
 

@@ -32,7 +32,7 @@ class Numbers(Dataset):
 @pytest.fixture(autouse=True)
 def arrays_instead_of_tensors(monkeypatch):
     """Batches stay arrays here; `test_batches_are_tensors` looks at the last step."""
-    monkeypatch.setattr(loader, "to_tensors", lambda batch, own: batch)
+    monkeypatch.setattr(loader, "to_tensors", lambda batch: batch)
 
 
 def labels_of(batches):

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from monograph.data.randomness import seed_shuffling
+import monograph as mg
 from monograph.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -22,21 +22,35 @@ def test_random_sampler_is_repeatable_and_differs_by_epoch():
     assert [first, second] == [list(twin), list(twin)]
 
 
-def test_random_sampler_shares_the_global_seed():
-    seed_shuffling(5)
-    first = list(RandomSampler(range(20)))
-    seed_shuffling(5)
-    assert list(RandomSampler(range(20))) == first
+def test_random_sampler_shares_the_global_sequence():
+    sampler = RandomSampler(range(50))
+    mg.manual_seed(5)
+    state = mg.get_rng_state()
+    first, second = list(sampler), list(sampler)
+    assert first != second
+    mg.set_rng_state(state)
+    assert [list(sampler), list(sampler)] == [first, second]
+    mg.manual_seed(5)
+    mg.rand(1)  # other draws move the order on, and the order moves them on
+    assert list(sampler) != first
+    mg.manual_seed(5)
+    drawn = mg.rand(3).tolist()
+    mg.manual_seed(5)
+    list(sampler)
+    assert mg.rand(3).tolist() != drawn
 
 
-def test_random_sampler_takes_a_tensor_generator():
-    class Generator:
-        def initial_seed(self):
-            return 11
-
-    assert list(RandomSampler(range(9), generator=Generator())) == list(
-        RandomSampler(range(9), generator=11)
-    )
+def test_a_tensor_generator_is_where_it_stands():
+    generator = mg.Generator().manual_seed(11)
+    one, other = (RandomSampler(range(50), generator=generator) for _ in range(2))
+    first = list(one)
+    assert first != list(other)  # they take turns
+    generator.manual_seed(11)
+    assert list(other) == first
+    state = generator.get_state()
+    second = list(one)
+    generator.set_state(state)
+    assert list(one) == second
 
 
 def test_random_sampler_num_samples():
@@ -44,7 +58,7 @@ def test_random_sampler_num_samples():
     assert set(RandomSampler(range(4), num_samples=8, generator=0)) == set(range(4))
     drawn = list(RandomSampler(range(4), replacement=True, num_samples=100, generator=0))
     assert len(drawn) == 100 and set(drawn) == set(range(4))
-    assert list(RandomSampler([])) == []
+    assert RandomSampler(range(4)).num_samples == 4
 
 
 def test_samples_without_end_are_drawn_as_they_are_taken():
@@ -60,8 +74,29 @@ def test_subset_and_weighted():
     assert sorted(SubsetRandomSampler([4, 2, 7], generator=0)) == [2, 4, 7]
     drawn = list(WeightedRandomSampler([1, 3], num_samples=4000, generator=0))
     assert np.mean(drawn) == pytest.approx(0.75, abs=0.05)
-    with pytest.raises(ValueError, match="weights must be"):
-        WeightedRandomSampler([0, 0], num_samples=1)
+    assert set(SubsetRandomSampler(["a", "b"])) == {"a", "b"}
+    assert WeightedRandomSampler([1, 3], 2).weights.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda data: data.WeightedRandomSampler([0.5, -1.0], 1), RuntimeError),
+        (lambda data: data.WeightedRandomSampler([0.5, 0.5], 3, replacement=False), RuntimeError),
+        (lambda data: data.WeightedRandomSampler([[0.5, 0.5]], 1), ValueError),
+        (lambda data: data.WeightedRandomSampler([0.5, 0.5], 0), ValueError),
+        (lambda data: data.RandomSampler([]), ValueError),
+        (lambda data: data.DataLoader([], shuffle=True), ValueError),
+        (lambda data: data.RandomSampler([1], replacement=1), TypeError),
+        (lambda data: data.BatchSampler([1], 1, drop_last=1), ValueError),
+    ],
+)
+def test_what_samplers_refuse(make, error):
+    import torch
+
+    for data in (mg.data, torch.utils.data):
+        with pytest.raises(error):
+            list(make(data))
 
 
 @pytest.mark.parametrize("drop_last", [False, True])

@@ -9,6 +9,7 @@ import contextlib
 import types
 from typing import Any
 
+from ...data.loader import Batches
 from ...display import get_printoptions
 from ...ir import dtypes
 from ...nn import Module
@@ -101,12 +102,10 @@ TEXT = {
     "_add_suffixes": lambda text, suffixes, *_, **__: "".join([text, *suffixes, ")"]),
     "PRINT_OPTS": types.SimpleNamespace(**get_printoptions()),
 }  # fmt: skip
-ITERATORS = {
-    name: type(name, (), {"__doc__": "Iterators over batches are generators here; none is this."})
-    for name in (
-        "_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
-    )
-}  # fmt: skip
+ITERATORS = dict.fromkeys(
+    ("_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"),
+    Batches,
+)
 RPC = {"is_available": _reply(False), "_is_current_rpc_agent_set": _reply(False)}
 FAKE = {"is_fake": _reply(False)}
 PROXIES = {"get_proxy_mode": _reply(None)}

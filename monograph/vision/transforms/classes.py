@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data.loader import get_worker_info
-from ...data.randomness import numpy_generator
+from ...data.randomness import passing_generator
 from ...ir import dtypes
 from ...nn.module import Module
 from ...tensor import Tensor, adopt
@@ -20,7 +20,7 @@ from .functional import InterpolationMode, pair
 
 def draws() -> Any:
     """Random numbers: those that `manual_seed` restarts, and in a data worker the worker's own."""
-    return numpy_generator(None) if get_worker_info() is None else _WorkerDraws
+    return passing_generator() if get_worker_info() is None else _WorkerDraws
 
 
 class _WorkerDraws:
