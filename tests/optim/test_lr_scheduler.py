@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import monograph as mg
 from monograph import nn, optim
 
 STEPS = 30
@@ -56,6 +57,12 @@ SCHEDULES = {
     ),
     "OneCycleLR-rate-only": lambda s, o: s.OneCycleLR(o, 0.5, 40, cycle_momentum=False),
     "SequentialLR": in_sequence,
+    "SequentialLR-restarts": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1), s.CosineAnnealingWarmRestarts(o, 4, 2)], milestones=[5]
+    ),
+    "SequentialLR-chained": lambda s, o: s.SequentialLR(
+        o, [s.ChainedScheduler([s.ConstantLR(o), s.StepLR(o, 2)]), s.StepLR(o, 3)], milestones=[4]
+    ),
     "SequentialLR-one-cycle": lambda s, o: s.SequentialLR(
         o, [s.ExponentialLR(o, 0.9), s.ExponentialLR(o, 0.5)], milestones=[10]
     ),
@@ -214,3 +221,91 @@ def test_a_schedule_of_ones_own():
     schedule = Halving(own)
     schedule.step(), schedule.step()
     assert schedule.get_last_lr() == [0.025, 0.075]
+
+
+# --- beside PyTorch, one by one ---
+
+BOTH = pytest.mark.parametrize(
+    ("tensor", "nn_of", "optim_of"),
+    [(mg.tensor, nn, optim), (torch.tensor, torch.nn, torch.optim)],
+    ids=["monograph", "torch"],
+)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "name", ["StepLR", "CosineAnnealingLR", "WarmRestarts", "OneCycleLR-linear"]
+)
+def test_a_rate_that_is_a_tensor_stays_one(name, tensor, nn_of, optim_of):
+    rate = tensor(0.5)
+    optimizer = optim_of.SGD([nn_of.Parameter(tensor([1.0]))], lr=rate, momentum=0.9)
+    other = optim_of.SGD([nn_of.Parameter(tensor([1.0]))], lr=0.5, momentum=0.9)
+    first, second = (SCHEDULES[name](optim_of.lr_scheduler, o) for o in (optimizer, other))
+    seen = []
+    for _ in range(9):
+        optimizer.step(), other.step()
+        first.step(), second.step()
+        seen.append(first.get_last_lr()[0])
+    assert optimizer.param_groups[0]["lr"] is rate
+    assert rate.item() == pytest.approx(other.param_groups[0]["lr"], rel=1e-5)
+    assert len({float(value) for value in seen}) > 1  # what was seen stays
+
+
+@BOTH
+def test_a_step_of_ones_own_makes_the_first_one(tensor, nn_of, optim_of):
+    class Falling(optim_of.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer):
+            self.turns = -1
+            super().__init__(optimizer)
+
+        def get_lr(self):
+            return [base / (1 + self.turns) for base in self.base_lrs]
+
+        def step(self, epoch=None):
+            self.turns += 1
+            super().step(epoch)
+
+        def _get_closed_form_lr(self):
+            return [base * 0.5**self.last_epoch for base in self.base_lrs]
+
+    optimizer = optim_of.SGD([nn_of.Parameter(tensor([1.0]))], lr=1.0)
+    schedule = Falling(optimizer)
+    rates = schedule.get_last_lr()
+    for _ in range(2):
+        optimizer.step()
+        schedule.step()
+        rates = rates + schedule.get_last_lr()
+    assert rates == pytest.approx([1.0, 1 / 2, 1 / 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        schedule.step(3)
+    assert schedule.get_last_lr() == [0.125]
+
+
+@BOTH
+def test_groups_that_are_added_later(tensor, nn_of, optim_of):
+    optimizer = optim_of.SGD([nn_of.Parameter(tensor([1.0]))], lr=1.0)
+    s = optim_of.lr_scheduler
+    follows, refuses = s.CosineAnnealingLR(optimizer, 4), s.LambdaLR(optimizer, warmup)
+    optimizer.step()
+    follows.step()
+    optimizer.add_param_group({"params": [nn_of.Parameter(tensor([1.0]))], "lr": 0.5})
+    follows.step()
+    assert len(follows.get_last_lr()) == 2
+    with pytest.raises(ValueError):
+        refuses.step()
+
+
+@BOTH
+def test_what_sequences_refuse(tensor, nn_of, optim_of):
+    optimizer = optim_of.SGD([nn_of.Parameter(tensor([1.0]))], lr=1.0)
+    s = optim_of.lr_scheduler
+    with pytest.raises(ValueError, match="does not support `ReduceLROnPlateau`"):
+        s.SequentialLR(optimizer, [s.StepLR(optimizer, 2), s.ReduceLROnPlateau(optimizer)], [2])
+    inner = s.SequentialLR(optimizer, [s.StepLR(optimizer, 2), s.StepLR(optimizer, 3)], [2])
+    outer = s.SequentialLR(optimizer, [s.StepLR(optimizer, 2), inner], [1])
+    optimizer.step()
+    with pytest.raises(NotImplementedError):
+        outer.step()
+    with pytest.raises(TypeError):
+        outer.step(3)

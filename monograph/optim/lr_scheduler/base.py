@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...autograd.modes import no_grad
 from ...lines import warn
+from ...tensor import Tensor
 from ..optimizer import Group, Optimizer
 
 
@@ -33,24 +35,24 @@ class LRScheduler:
         self.optimizer = optimizer
         for n, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", own(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{n}]: to resume a "
                     "schedule, load the optimizer's state first"
                 )
-        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs: list[float] = [own(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
 
     _is_initial = False
 
     def _initial_step(self) -> None:
-        self._step_count = 1
-        self.last_epoch += 1
+        """The step to the first rate; a schedule of one's own may take part by its `step`."""
+        self._step_count = 0
         self._is_initial = True
         try:
-            self._assign(self.get_lr())
+            self.step()
         finally:
             del self._is_initial
 
@@ -59,8 +61,12 @@ class LRScheduler:
 
     def _assign(self, rates: Sequence[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = list(rates)
+            set_rate(group, rate)
+        self._last_lr = self._rates()
+
+    def _rates(self) -> list[float]:
+        """The rates as they are now, which stay these."""
+        return [own(group["lr"]) for _, group in self._groups()]
 
     # --- what a schedule defines ---
 
@@ -79,7 +85,15 @@ class LRScheduler:
     def get_lr(self) -> list[float]:
         """The rates that the next step sets; a schedule of one's own may define this instead."""
         rule = self.initial if self._is_initial else self.following
-        return [rule(group["lr"], n) for n, group in self._groups()]
+        try:
+            return [rule(group["lr"], n) for n, group in self._groups()]
+        except IndexError:
+            if len(self.base_lrs) == len(self.optimizer.param_groups):
+                raise
+            raise ValueError(
+                f"the optimizer has {len(self.optimizer.param_groups)} parameter groups and the "
+                f"schedule was made for {len(self.base_lrs)}: make it anew after add_param_group"
+            ) from None
 
     # --- what users call ---
 
@@ -91,12 +105,16 @@ class LRScheduler:
                 "schedule is skipped. Call optimizer.step() first"
             )
         self._step_count += 1
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
         if epoch is None:
             self.last_epoch += 1
             self._assign(self.get_lr())
-        else:
-            self.last_epoch = epoch
-            self._assign([self.closed_form(n) for n, _ in self._groups()])
+            return
+        self.last_epoch = epoch
+        users: Any = getattr(self, "_get_closed_form_lr", None)  # PyTorch's name for all groups
+        self._assign(users() if users else [self.closed_form(n) for n, _ in self._groups()])
 
     def get_last_lr(self) -> list[float]:
         """The rates that the last step set, one per group."""
@@ -109,6 +127,21 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue where `state_dict` was called."""
         self.__dict__.update(state_dict)
+
+
+def own(rate: Any) -> Any:
+    """A rate that nobody changes: a copy where it is a tensor."""
+    return rate.detach().clone() if isinstance(rate, Tensor) else rate
+
+
+def set_rate(group: Group, rate: Any) -> None:
+    """Set a group's rate; one that is a tensor stays that tensor."""
+    held = group["lr"]
+    if isinstance(held, Tensor):
+        with no_grad():
+            held.fill_(rate)
+    else:
+        group["lr"] = rate
 
 
 def per_group(name: str, optimizer: Optimizer, given: Any) -> list[float]:

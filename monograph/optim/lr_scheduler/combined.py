@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler
+from .base import LRScheduler, set_rate
 from .plateau import ReduceLROnPlateau
 
 
@@ -15,6 +15,24 @@ class _Combined(LRScheduler):
     """A schedule that holds others."""
 
     _schedulers: Sequence[LRScheduler]
+
+    def _check(self, schedulers: Sequence[LRScheduler]) -> None:
+        """Refuse what cannot be stepped without a result."""
+        for n, scheduler in enumerate(schedulers):
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
+                    "requires additional kwargs to be specified when calling `step`, but got one "
+                    f"at index {n} in the given schedulers sequence."
+                )
+
+    def _undo(self) -> None:
+        """Take back the step that constructing a schedule makes."""
+        for scheduler in self._schedulers:
+            if isinstance(scheduler, _Combined):
+                scheduler._undo()
+            else:
+                scheduler.last_epoch -= 1
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimiser, the schedules as their own dictionaries."""
@@ -52,6 +70,7 @@ class SequentialLR(_Combined):
     ) -> None:  # fmt: skip
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler")
+        self._check(schedulers)
         if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
             raise ValueError("SequentialLR expects all schedulers to belong to the same optimizer")
         if len(milestones) != len(schedulers) - 1:
@@ -64,27 +83,21 @@ class SequentialLR(_Combined):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         self._undo()
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def _undo(self) -> None:
-        """Take back the step that constructing a schedule makes."""
-        for scheduler in self._schedulers:
-            if isinstance(scheduler, SequentialLR):
-                scheduler._undo()
-            else:
-                scheduler.last_epoch -= 1
-
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Go to the next step, in the schedule whose turn it is."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
-        starts = turn > 0 and self._milestones[turn - 1] == self.last_epoch
-        scheduler.step(0 if starts else None)
+        if turn > 0 and self._milestones[turn - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
 
@@ -114,22 +127,17 @@ class ChainedScheduler(_Combined):
                 "scheduler."
             )
         self.optimizer = optimizer or schedulers[0].optimizer
-        for n, scheduler in enumerate(schedulers):
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(
-                    "ChainedScheduler does not support `ReduceLROnPlateau` scheduler as it "
-                    "requires additional kwargs to be specified when calling `step`, but got one "
-                    f"at index {n} in the given schedulers sequence."
-                )
+        self._check(schedulers)
+        for scheduler in schedulers:
             if scheduler.optimizer is not self.optimizer:
                 raise ValueError(
                     "ChainedScheduler expects all schedulers to belong to the same optimizer"
                 )
         self._schedulers = schedulers
-        self._last_lr = [group["lr"] for _, group in self._groups()]
+        self._last_lr = self._rates()
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Step each schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [group["lr"] for _, group in self._groups()]
+        self._last_lr = self._rates()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, check_momentum, per_group, set_momentum
+from .base import LRScheduler, check_momentum, per_group, set_momentum, set_rate
 
 
 def _cosine(start: float, end: float, part: float) -> float:
@@ -160,7 +160,7 @@ class CyclicLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if last_epoch == -1:
             for rate, group in zip(lowest, optimizer.param_groups, strict=True):
-                group["lr"] = rate
+                set_rate(group, rate)
         if cycle_momentum:
             self._prepare_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
@@ -248,7 +248,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_i = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur: float = last_epoch + 1
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def initial(self, lr: float, n: int) -> float:
@@ -260,7 +260,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go to the next step, or to the one given, which may be a fraction."""
-        self._step_count += 1
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
         if epoch is None:
             self.last_epoch += 1
             self.T_cur += 1

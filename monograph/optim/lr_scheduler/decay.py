@@ -310,8 +310,8 @@ class CosineAnnealingLR(LRScheduler):
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def following(self, lr: float, n: int) -> float:
-        span = self.base_lrs[n] - self.eta_min
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the step before was lowest
+            span = self.base_lrs[n] - self.eta_min
             return lr + span * (1 - math.cos(math.pi / self.T_max)) / 2
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return ratio * (lr - self.eta_min) + self.eta_min

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler
+from .base import LRScheduler, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -45,7 +45,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = listed
         self.last_epoch = 0
-        self._last_lr = [group["lr"] for _, group in self._groups()]
+        self._last_lr = self._rates()
         self._reset()
 
     def _reset(self) -> None:
@@ -69,7 +69,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for _, group in self._groups()]
+        self._last_lr = self._rates()
 
     def _reduce(self) -> None:
         groups = len(self.optimizer.param_groups)
@@ -84,7 +84,7 @@ class ReduceLROnPlateau(LRScheduler):
             before = float(group["lr"])
             after = max(before * self.factor, self.min_lrs[n])
             if before - after > self.eps:
-                group["lr"] = after
+                set_rate(group, after)
 
     @property
     def in_cooldown(self) -> bool:
