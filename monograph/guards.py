@@ -43,6 +43,37 @@ class Changes:
 changes = Changes()
 
 
+def _counted(name: str) -> Any:
+    method = getattr(dict, name)
+
+    def change(self: Any, *args: Any, **kwargs: Any) -> Any:
+        changes.count += 1
+        return method(self, *args, **kwargs)
+
+    return functools.update_wrapper(change, method)
+
+
+class Counted(dict[Any, Any]):
+    """A dictionary whose changes are counted, as those of modules are."""
+
+    __setitem__ = _counted("__setitem__")
+    __delitem__ = _counted("__delitem__")
+    clear = _counted("clear")
+    pop = _counted("pop")
+    popitem = _counted("popitem")
+    update = _counted("update")
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """What is held for the key, which is the default from now on if nothing was."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
+        self.update(other)
+        return self
+
+
 # --- values ---------------------------------------------------------------------------------------
 
 
@@ -165,7 +196,8 @@ class Guards:
         self.cells: dict[int, tuple[CellType, Any, str]] = {}
         self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}
         self.replaced: list[Any] = []  # tensors that the function found, and took from their places
-        self.optimizers: list[tuple[Any, list[Any]]] = []  # with what they were like before a step
+        # With what they were like before a step: groups and settings, and state.
+        self.optimizers: list[tuple[Any, list[Any], list[Any]]] = []
         self.gradients: list[tuple[Any, Any]] = []  # a tensor, and its gradient then, or None
         self.needed: list[Any] = []  # tensors that must have a gradient
         # A storage, whether it required gradients, and how many tensors had left it.
@@ -178,7 +210,7 @@ class Guards:
         self._walk()
 
     def settle(
-        self, modules: Iterable[Any], optimizers: Sequence[tuple[Any, Any]] = (),
+        self, modules: Iterable[Any], optimizers: Sequence[tuple[Any, Any, Any]] = (),
         begun: Sequence[tuple[Any, str]] = (),
     ) -> None:  # fmt: skip
         """The function has run. Guard the modules that it called, and what their code reads.
@@ -201,7 +233,7 @@ class Guards:
         self._walk()
         for mapping, name in begun:
             self.names[id(mapping), name] = (mapping, name, None, name)
-        self._count = changes.count
+        self._count = -1 if self._changed_states() else changes.count
         self._identical = self._comparison()
 
     def _stays(self, before: Any, now: Any) -> bool:
@@ -342,14 +374,11 @@ class Guards:
         for tensor in self.needed:
             if tensor._grad is None:
                 return "a gradient is None now"
-        for optimizer, before in self.optimizers:
-            now = optimizer._facts()
-            if len(now) == len(before) and all(map(operator.is_, now, before)):
-                continue
-            if len(now) != len(before) or not all(map(same, now, before)):
-                return f"the groups or the state of {type(optimizer).__name__} are others now"
+        for optimizer, before, _ in self.optimizers:
+            if not _are_same(optimizer._facts(), before):
+                return f"the groups of {type(optimizer).__name__} are others now"
         if self._count != changes.count:
-            told = self._changed_modules()
+            told = self._changed_states() or self._changed_modules()
             if told is not None:
                 return told
             self._count = changes.count
@@ -366,6 +395,12 @@ class Guards:
                 return f"{label} is now {_told(now)}, was {_told(before)}"
         return None
 
+    def _changed_states(self) -> str | None:
+        for optimizer, _, before in self.optimizers:
+            if not _are_same(optimizer._state_facts(), before):
+                return f"the state of {type(optimizer).__name__} is another now"
+        return None
+
     def _changed_modules(self) -> str | None:
         for storage, flag, left in self.flags:
             if storage.value.requires_grad is not flag:
@@ -380,6 +415,13 @@ class Guards:
                     owner = type(module).__name__
                     return f"{owner}.{name} is now {_told(new)}, was {_told(old)}"
         return None
+
+
+def _are_same(now: Sequence[Any], before: Sequence[Any]) -> bool:
+    """Whether all of some values are what they were."""
+    if len(now) != len(before):
+        return False
+    return all(map(operator.is_, now, before)) or all(map(same, now, before))
 
 
 def _contents(cell: CellType) -> Any:

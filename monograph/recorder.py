@@ -131,7 +131,7 @@ class Recorder:
         self.measured: list[Any] = []  # (value, axis or None): sizes seen while captured
         self.deposits: list[tuple[Any, Any]] = []  # (leaf, gradient tensor) while held
         self.modules: list[Any] = []  # modules called while held
-        self.optimizers: list[tuple[Any, Any]] = []  # those that step while held, and their facts
+        self.optimizers: list[Any] = []  # those that step while held, with their facts
         self.cleared: set[int] = set()  # ids of tensors whose gradient was set to None while held
         self.depth = 0  # of calls of modules within one another
         self.outer: Recorder | None = None  # while a transform traces a function: see `inner`

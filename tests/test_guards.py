@@ -1,5 +1,6 @@
 """What a traced function took for granted is noticed when it changes."""
 
+import numpy as np
 import pytest
 
 import monograph as mg
@@ -430,3 +431,29 @@ def test_an_attribute_that_is_set_anew_before_it_is_read_may_be_replayed():
     run = mg.jit(lambda x: module(x))
     assert [run(mg.tensor(float(n))).item() for n in range(4)] == [1.0, 3.0, 5.0, 7.0]
     assert not any("not replayed" in reason for reason in run.reasons)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_state_of_an_optimiser_that_was_exchanged_is_noticed(own):
+    """Changes are counted, but for those of dictionaries that the user put there."""
+    layer = mg.nn.Linear(2, 2)
+    optimizer = mg.optim.SGD(layer.parameters(), lr=0.5, momentum=0.5)
+    layer(mg.ones(2)).sum().backward()
+    optimizer.step()
+    p = layer.weight
+    held = optimizer.state[p]
+    if own:
+        held = optimizer.state[p] = dict(held)
+
+    @mg.jit
+    def step():
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    before = p.tolist()
+    held["momentum_buffer"] = mg.full((2, 2), 4.0)
+    step()
+    moved = 0.5 * (0.5 * 4.0 + 1.0)
+    expected = [[each - moved for each in row] for row in before]
+    np.testing.assert_allclose(p.tolist(), expected, rtol=1e-6)

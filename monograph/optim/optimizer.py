@@ -8,7 +8,6 @@ has its memory from construction, and is seen in `state` once PyTorch's would be
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import wraps
@@ -20,7 +19,7 @@ import numpy as np
 from .. import record
 from ..autograd.hooks import RemovableHandle
 from ..autograd.modes import enable_grad
-from ..guards import PACKAGE, snapshot
+from ..guards import PACKAGE, Counted, snapshot
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import array_of
@@ -154,6 +153,29 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class States(Counted):
+    """State by parameter, empty where there was none; changes of it are counted."""
+
+    counted = True  # whether changes of all that it holds are counted too
+
+    def __missing__(self, p: Any) -> dict[str, Any]:
+        self[p] = held = Counted()
+        return held
+
+    def __setitem__(self, p: Any, held: Any) -> None:
+        super().__setitem__(p, held)
+        if held.__class__ is not Counted:  # a dictionary of the user's
+            self.counted = False
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Add what another mapping holds."""
+        for p, held in dict(*args, **kwargs).items():
+            self[p] = held
+
+    def __repr__(self) -> str:
+        return f"defaultdict({dict!r}, {dict(self)!r})"  # as PyTorch's
+
+
 class Optimizer:
     """Base of all optimisers: subclasses write `_update` and, if they have state, `_new_state`."""
 
@@ -179,7 +201,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError("params should be an iterable of tensors or dicts, got one tensor")
         self.defaults = defaults
-        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.state: dict[Tensor, dict[str, Any]] = States()
         self.param_groups: list[Group] = []
         self._reserved: dict[Tensor, dict[str, Any]] = {}  # state that is not visible yet
         self._live: dict[int, tuple[Live, ...]] = {}  # by the id of a group
@@ -292,19 +314,31 @@ class Optimizer:
     def _note_facts(self) -> None:
         """Tell a trace of what this optimiser is like before its first step there."""
         noted = current.recorder.optimizers
-        if not any(optimizer is self for optimizer, _ in noted):
-            noted.append((self, self._facts()))
+        if not any(optimizer is self for optimizer, *_ in noted):
+            noted.append((self, self._facts(), self._state_facts()))
 
     def _facts(self) -> list[Any]:
-        """What a traced step takes for granted: hooks, groups, settings, tensors of the state."""
-        found = [*self._step_pre_hooks.values(), *self._step_post_hooks.values()]
-        found += [*_every_step["before"].values(), *_every_step["after"].values()]
+        """What a traced step takes for granted: hooks, groups, settings, where the state is."""
+        found: list[Any] = []
+        before, after = self._step_pre_hooks, self._step_post_hooks
+        for hooks in (before, after, _every_step["before"], _every_step["after"]):
+            if hooks:
+                found += hooks.values()
         apart = self._apart
         for group in self.param_groups:
             found.append(group)
             found += group["params"]
             found += [value for name, value in group.items() if name not in apart]
             found += [not group[name] for name in self.switches]
+        state = self.state
+        found.append(state)
+        if state.__class__ is not States or not state.counted or not self._is_known:
+            found += self._state_facts()
+        return found
+
+    def _state_facts(self) -> list[Any]:
+        """The tensors of the state, which a traced step takes for granted too."""
+        found: list[Any] = []
         for held in (*self.state.values(), *self._reserved.values()):
             found += held.values() if self._is_known else map(snapshot, held.values())
         return found
