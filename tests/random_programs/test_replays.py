@@ -109,9 +109,10 @@ def test_replays(seed):
 
 
 @pytest.mark.long
-def test_most_are_replayed():
+def test_a_good_part_is_replayed():
+    """The others read values, or write into arguments that are views: every second one or so."""
     found = check_chunk(40, "cpu") + check_chunk(44, "reference")
-    assert found.count(True) > len(found) / 2
+    assert 3 * found.count(True) > len(found)
 
 
 @pytest.mark.long
