@@ -67,10 +67,10 @@ def _gate(items: Sequence[Any], action: Callable[[Gradients], Gradients]) -> tup
 class BackwardCall:
     """One call of a module that has hooks on its backward pass."""
 
-    def __init__(self, module: Any, hooks: BackwardHooks) -> None:
+    def __init__(self, module: Any, hooks: Sequence[tuple[Callable[..., Any], bool]]) -> None:
         self.module = module
-        self.before = [hook for hook, is_pre in hooks.values() if is_pre]
-        self.after = [hook for hook, is_pre in hooks.values() if not is_pre]
+        self.before = [hook for hook, is_pre in hooks if is_pre]
+        self.after = [hook for hook, is_pre in hooks if not is_pre]
         self.outputs: Gradients = ()
         self.inputs = 0
         self.gated = False

@@ -22,6 +22,7 @@ class _RunningNorm(Module):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Any
+    _version = 2  # since when batches are counted
 
     def __init__(
         self, num_features: int, eps: float, momentum: float | None, affine: bool,
@@ -58,6 +59,18 @@ class _RunningNorm(Module):
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
+        """Take what belongs to this layer; states without a version need not have the count."""
+        count = self.num_batches_tracked
+        if (local_metadata.get("version") or 1) < 2 and count is not None:
+            state_dict.setdefault(
+                f"{prefix}num_batches_tracked",
+                zeros(dtype=int64) if count.is_meta else count.detach().clone(),
+            )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:

@@ -28,6 +28,7 @@ from ..recorder import current
 from ..tensor import Parameter, Tensor, without_data
 from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
+from .hooks_of_all import calls, of_all, registered
 from .members import Members
 from .parameter import Buffer, fill_from_array, zero_gradient, zeros
 from .state import Stateful
@@ -35,6 +36,24 @@ from .uninitialized import Uninitialized
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
+
+
+def _both(changed: Any) -> Any:
+    """The arguments that a hook returned, by position and by name."""
+    if not isinstance(changed, tuple) or len(changed) != 2:
+        raise RuntimeError(
+            "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+            f"{changed}."
+        )
+    return changed
+
+
+def _seeing(
+    entry: tuple[Callable[..., Any], bool], module: Any, args: Any, kwargs: Any, result: Any
+) -> Any:
+    """Call a hook after the forward, with or without the arguments by name."""
+    hook, with_kwargs = entry
+    return hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
 
 
 class Module(Stateful):
@@ -84,7 +103,10 @@ class Module(Stateful):
             recorder.modules.append(self)
         recorder.depth += 1
         try:
-            if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks:
+            if (
+                self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
+                or calls
+            ):  # fmt: skip
                 result = self._call_with_hooks(args, kwargs)
             else:
                 result = self.forward(*args, **kwargs)
@@ -98,32 +120,32 @@ class Module(Stateful):
         return result
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+        for hook, with_kwargs in [*of_all("before"), *self._forward_pre_hooks.values()]:
             if with_kwargs:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
-                    args, kwargs = changed
+                    args, kwargs = _both(changed)
             else:
                 changed = hook(self, args)
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
-        backward = BackwardCall(self, self._backward_hooks) if self._backward_hooks else None
+        on_backward = [*of_all("backward"), *self._backward_hooks.values()]
+        backward = BackwardCall(self, on_backward) if on_backward else None
         if backward is not None:
             args = backward.enter(args)
-        result, called = None, set()
+        result, met = None, []  # hooks that were called
         try:
             result = self.forward(*args, **kwargs)
-            for number, (hook, with_kwargs) in list(self._forward_hooks.items()):
-                called.add(number)
-                seen = (self, args, kwargs, result) if with_kwargs else (self, args, result)
-                changed = hook(*seen)
+            for entry in [*of_all("after"), *self._forward_hooks.values()]:
+                met.append(entry)
+                changed = _seeing(entry, self, args, kwargs, result)
                 if changed is not None:
                     result = changed
         except Exception:
-            for number in self.__dict__.get("_always_called", ()):
-                entry = self._forward_hooks.get(number)
-                if entry is not None and number not in called:
-                    entry[0](*((self, args, kwargs, result) if entry[1] else (self, args, result)))
+            own = [self._forward_hooks.get(n) for n in self.__dict__.get("_always_called", ())]
+            for entry in [*of_all("always"), *[each for each in own if each is not None]]:
+                if entry not in met:
+                    _seeing(entry, self, args, kwargs, result)
             raise
         return result if backward is None else backward.leave(result)
 
@@ -254,14 +276,14 @@ class Module(Stateful):
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"{name!r} must be an nn.Parameter or None, got {type(param).__name__}")
-        self._parameters[name] = param
+        self._parameters[name] = registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is state but not trained; if persistent it is in the state_dict."""
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"{name!r} must be a Tensor or None, got {type(tensor).__name__}")
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         self._non_persistent_buffers_set.discard(name)
         if not persistent:
             self._non_persistent_buffers_set.add(name)
@@ -271,7 +293,7 @@ class Module(Stateful):
         self._check_name("module", name, self._modules)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{name!r} must be an nn.Module or None, got {type(module).__name__}")
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     add_module = register_module
 

@@ -1,7 +1,8 @@
 """State dictionaries: everything that a module has learnt, by name.
 
 `Stateful` is the part of Module that makes and loads them, with the hooks that see them on the way.
-A load is all or nothing: what does not fit is reported at once, before anything is copied.
+A load is all or nothing: what does not fit is reported at once, before anything is copied, unless
+there are hooks that are to see the load first.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Load:
     def __init__(self, module: Any, given: Mapping[str, Any], strict: bool, assign: bool) -> None:
         self.root = module
         self.state = OrderedDict(given)  # hooks may change it
+        self.metadata: Mapping[str, Any] = getattr(given, "_metadata", None) or {}
         self.strict = strict
         self.assign = assign
         self.missing: list[str] = []
@@ -77,7 +79,7 @@ class Load:
         modules = list(self.root.named_modules(remove_duplicate=False))
         for path, module in modules:
             prefix = f"{path}." if path else ""
-            notes = LoadNotes(module, self)
+            notes = LoadNotes(self, path)
             module._load_from_state_dict(self.state, prefix, notes, self.strict, self.missing,
                                          self.unexpected, self.problems)  # fmt: skip
             if not notes.taken:
@@ -87,7 +89,8 @@ class Load:
             name for name in self.state
             if name not in wanted and not name.startswith(tuple(self.loaded_otherwise))
         ]  # fmt: skip
-        self._raise_problems()
+        if not any(_hooks(module, "after loading") for _, module in modules):
+            self._raise_problems()  # else hooks may still allow it
         for place, value in self.fitting:
             self._put(place, value)
         if self.recorded:  # so that all loads of a loop have one program
@@ -100,8 +103,7 @@ class Load:
                         "``register_load_state_dict_post_hook`` are not expected to return new "
                         "values, if incompatible_keys need to be modified, it should be done "
                         "inplace.")  # fmt: skip
-        if self.strict:
-            self._raise_problems()
+        self._raise_problems()
         return keys
 
     def take(
@@ -112,8 +114,12 @@ class Load:
         for name, place in _places_of(module, prefix):
             if name not in state:
                 missing.append(name)
-            elif self._fits(name, state[name], place, problems):
-                self.fitting.append((place, state[name]))
+                continue
+            value = state[name]
+            if place.member != EXTRA and _is_old_number(value, place.held[place.member]):
+                value = value[0]
+            if self._fits(name, value, place, problems):
+                self.fitting.append((place, value))
 
     def _fits(self, name: str, value: Any, place: Place, problems: list[str]) -> bool:
         if place.member == EXTRA or (is_lazy(value) and is_lazy(place.held[place.member])):
@@ -173,10 +179,15 @@ class Load:
 class LoadNotes(dict[str, Any]):
     """What a module is told of a load besides the state; `_load_from_state_dict` hands it on."""
 
-    def __init__(self, module: Any, load: Load) -> None:
-        super().__init__(version=module._version, assign_to_params_buffers=load.assign)
+    def __init__(self, load: Load, path: str) -> None:
+        super().__init__(load.metadata.get(path, {}), assign_to_params_buffers=load.assign)
         self.load = load
         self.taken = False
+
+
+def _is_old_number(value: Any, own: Any) -> bool:
+    """Whether a value has one axis where none is wanted, as numbers had before PyTorch 0.4."""
+    return not is_lazy(own) and own.ndim == 0 and getattr(value, "ndim", 0) == 1
 
 
 def places(module: Any, prefix: str = "") -> Iterator[tuple[str, Place]]:
@@ -228,11 +239,16 @@ class Stateful:
                 prefix = value
             else:
                 keep_vars = value
-        found: OrderedDict[str, Any] = OrderedDict() if destination is None else destination
-        self._save(found, prefix, keep_vars)
-        return found
+        found: Any = destination
+        if destination is None:
+            found = OrderedDict()
+            found._metadata = OrderedDict()  # the version of each module, by its path
+        return self._save(found, prefix, keep_vars)  # type: ignore[no-any-return]
 
     def _save(self: Any, found: Any, prefix: str, keep_vars: bool) -> Any:
+        notes = {"version": self._version}
+        if hasattr(found, "_metadata"):
+            found._metadata[prefix[:-1]] = notes
         for hook in _hooks(self, "before saving"):
             hook(self, prefix, keep_vars)
         for name, place in _places_of(self, prefix):
@@ -245,7 +261,9 @@ class Stateful:
             if module is not None:
                 module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in _hooks(self, "after saving"):
-            hook(self, found, prefix, {"version": self._version})
+            made = hook(self, found, prefix, notes)
+            found = found if made is None else made
+        return found
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -283,11 +301,16 @@ class Stateful:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata), which may change the state."""
-        return self._add_state_hook("after saving", hook)
+
+        def without_result(*args: Any) -> None:
+            if hook(*args) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return self._add_state_hook("after saving", without_result)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The older spelling of `register_state_dict_post_hook`."""
-        return self.register_state_dict_post_hook(hook)
+        """The older spelling, whose hooks may return another dictionary."""
+        return self._add_state_hook("after saving", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,

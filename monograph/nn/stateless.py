@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,8 @@ def functional_call(
     """Call the module with these tensors in place of its parameters and buffers, by name.
 
     Several dictionaries may be given as a tuple. Tensors that the module holds under two names are
-    both replaced when one name is given, if `tie_weights`; `strict` asks for every name.
+    both replaced when one name is given, if `tie_weights`; `strict` asks for every name, and for no
+    others. A buffer that the module assigns anew is put into the dictionary, not into the module.
 
     >>> import monograph as mg
     >>> layer = mg.nn.Linear(2, 1, bias=False)
@@ -31,27 +32,34 @@ def functional_call(
     """
     given = _merged(parameter_and_buffer_dicts)
     places = _places(module)
+    if strict:
+        _check_all_given(module, given, places)
+    known = {name: value for name, value in given.items() if name in places}
+    if tie_weights:
+        known = _tied(known, places)
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(known, places, given):
+        return module(*arguments, **(kwargs or {}))
+
+
+def _check_all_given(module: Module, given: Mapping[str, Any], places: Mapping[str, Any]) -> None:
     unknown = [name for name in given if name not in places]
     missing = [name for name in places if name not in given]
-    if unknown or (strict and missing):
+    if unknown or missing:
         raise RuntimeError(
             f"functional_call: {type(module).__name__} has no {unknown}"
             if unknown
             else f"functional_call: values for {missing} are missing"
         )
-    if tie_weights:
-        given = _tied(given, places)
-    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(given, places):
-        return module(*arguments, **(kwargs or {}))
 
 
 Place = tuple[dict[str, Any], str]
 
 
-def _merged(dictionaries: Any) -> dict[str, Tensor]:
+def _merged(dictionaries: Any) -> Any:
+    """One dictionary of all tensors: the given one, if it is one."""
     if isinstance(dictionaries, Mapping):
-        return dict(dictionaries)
+        return dictionaries
     merged: dict[str, Tensor] = {}
     for part in dictionaries:
         for name, value in part.items():
@@ -73,7 +81,16 @@ def _places(module: Module) -> dict[str, Place]:
 
 
 def _tied(given: dict[str, Tensor], places: dict[str, Place]) -> dict[str, Tensor]:
-    by_tensor = {id(places[name][0][places[name][1]]): value for name, value in given.items()}
+    names: dict[int, list[str]] = {}
+    for name in given:
+        names.setdefault(id(places[name][0][places[name][1]]), []).append(name)
+    for alike in names.values():
+        if any(given[name] is not given[alike[0]] for name in alike):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(alike)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+    by_tensor = {which: given[alike[0]] for which, alike in names.items()}
     result = dict(given)
     for name, (held, key) in places.items():
         if id(held[key]) in by_tensor:
@@ -82,14 +99,19 @@ def _tied(given: dict[str, Tensor], places: dict[str, Place]) -> dict[str, Tenso
 
 
 @contextmanager
-def _replaced(given: dict[str, Tensor], places: dict[str, Place]) -> Iterator[None]:
-    before = [(held, key, held[key]) for held, key in (places[name] for name in given)]
+def _replaced(known: dict[str, Tensor], places: dict[str, Place], given: Any) -> Iterator[None]:
+    """Let these tensors be in their places; what the module puts there instead goes to `given`."""
+    before = [(*places[name], places[name][0][places[name][1]]) for name in known]
     try:
-        for name, value in given.items():
+        for name, value in known.items():
             held, key = places[name]
             held[key] = value
         yield
     finally:
+        for name in [name for name in given if name in known]:
+            held, key = places[name]
+            if held.get(key) is not known[name] and isinstance(given, MutableMapping):
+                given[name] = held.get(key)
         for held, key, value in reversed(before):
             held[key] = value
 

@@ -26,7 +26,7 @@ _LAYERS = {
     "distance": ("distance",), "dropout": ("dropout",), "flatten": ("linear",),
     "fold": ("padding",),
     "instancenorm": ("batch_norm",), "linear": ("linear",), "loss": ("loss",),
-    "module": ("module",), "normalization": ("norm",), "padding": ("padding",),
+    "module": ("module", "hooks_of_all"), "normalization": ("norm",), "padding": ("padding",),
     "pixelshuffle": ("shuffle",), "pooling": ("pooling",), "rnn": ("recurrent",),
     "sparse": ("embedding",), "transformer": ("transformer",), "upsampling": ("upsampling",),
     "utils": (), "lazy": (),

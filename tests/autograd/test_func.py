@@ -359,3 +359,46 @@ def test_refusal(name):
         REFUSED[name](torch, TF, torch.func, Data(torch))
     with pytest.raises(type(expected.value)):
         REFUSED[name](mg, F, mg.func, Data(mg))
+
+
+class Counted:
+    """Modules that keep a buffer by assigning it anew, with two names for one weight."""
+
+    @staticmethod
+    def of(library):
+        class Module(library.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", library.zeros(1))
+                self.a = library.nn.Linear(1, 1, bias=False)
+                self.b = library.nn.Linear(1, 1, bias=False)
+                self.b.weight = self.a.weight
+
+            def forward(self, x):
+                self.count = self.count + 1
+                return self.b(self.a(x))
+
+        return Module()
+
+
+@pytest.mark.parametrize("library", [torch, mg], ids=["torch", "monograph"])
+def test_functional_call_hands_assigned_buffers_back(library):
+    module, call, x = Counted.of(library), library.func.functional_call, library.ones(1, 1)
+    given = {"count": library.tensor([5.0]), "other": library.ones(1)}
+    call(module, given, (x,))
+    assert given["count"].item() == 6.0
+    assert module.count.item() == 0.0
+    call(module, {}, (x,))
+    assert module.count.item() == 1.0
+
+
+@pytest.mark.parametrize("library", [torch, mg], ids=["torch", "monograph"])
+def test_functional_call_names_that_are_not_there(library):
+    module, call, x = Counted.of(library), library.func.functional_call, library.ones(1, 1)
+    two, three = library.full((1, 1), 2.0), library.full((1, 1), 3.0)
+    assert call(module, {"a.weight": two, "more": three}, (x,)).item() == 4.0
+    with pytest.raises(RuntimeError, match="more"):
+        call(module, {**dict(module.named_parameters()), "more": x}, (x,), strict=True)
+    with pytest.raises(ValueError, match="tied"):
+        call(module, {"a.weight": two, "b.weight": three}, (x,))
+    assert call(module, {"a.weight": two, "b.weight": two}, (x,)).item() == 4.0
