@@ -303,6 +303,22 @@ def deposit(tensor: Tensor, gradient: Tensor, create: bool) -> None:
         recorder.grad = before
 
 
+def _grads_of_rows(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
+    *options: Any,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """`grad` for each row of the cotangents, stacked."""
+    from ..ops.joining import stack
+
+    rows = [*zip(*_listed(grad_outputs), strict=True)]
+    retain = create_graph if retain_graph is None else retain_graph
+    found = [
+        grad(outputs, inputs, row, retain or n < len(rows) - 1, create_graph, *options)
+        for n, row in enumerate(rows)
+    ]
+    return tuple([None if part[0] is None else stack(part) for part in zip(*found, strict=True)])
+
+
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -324,7 +340,8 @@ def grad(
     from .stepwise import gradients
 
     if is_grads_batched:
-        raise NotImplementedError("is_grads_batched: call grad for each row, or use vmap")
+        options = (retain_graph, create_graph, only_inputs, allow_unused, False, materialize_grads)
+        return _grads_of_rows(outputs, inputs, grad_outputs, *options)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "

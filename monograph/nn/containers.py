@@ -118,8 +118,7 @@ class Sequential(Module):
         chosen = names[index] if isinstance(index, slice) else [names[_position(index, len(names))]]
         for name in chosen:
             del self._modules[name]
-        if all(name.isdigit() for name in names):
-            _renumber(self, list(self._modules.values()))
+        _renumber(self, list(self._modules.values()))
 
 
 class ModuleList(Module):

@@ -464,7 +464,7 @@ class Module(Stateful):
         if device is not None:
             self._move(place_of(device))
         if dtype is not None:
-            self._convert(dtype)
+            self._convert(dtype, complexes=True)
         return self if memory_format is None else self._lay_out(memory_format)
 
     def _lay_out(self: Self, form: Any) -> Self:
@@ -528,15 +528,23 @@ class Module(Stateful):
                 tensor.data = zeros(*tensor.shape, dtype=tensor.dtype, device=where)
         return self
 
-    def _convert(self: Self, dtype: DType) -> Self:
-        if not dtype.is_floating_point:
-            raise TypeError(f"a module converts to floating point dtypes only, got {dtype}")
+    def _convert(self: Self, dtype: DType, complexes: bool = False) -> Self:
+        """Convert floating point parameters and buffers, and complex ones if asked for."""
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+
+        def taken(t: Any) -> bool:
+            return t.is_floating_point() or (complexes and t.is_complex())  # type: ignore[no-any-return]
+
         if not self._is_plain():
-            return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+            return self._apply(lambda t: t.to(dtype) if taken(t) else t)
         tensors = [*self.parameters(), *self.buffers()]
         tensors += [p.grad for p in self.parameters() if p.grad is not None]
         for tensor in tensors:
-            if not tensor.is_floating_point() or tensor.dtype is dtype:
+            if not taken(tensor) or tensor.dtype is dtype:
                 continue
             if isinstance(tensor, Uninitialized):
                 tensor.convert(dtype)

@@ -5,6 +5,7 @@ Tensors that are not parameters become some; other values are plain attributes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -172,7 +173,7 @@ class ParameterDict(Module):
 
     def copy(self) -> ParameterDict:
         """A dictionary of the same parameters."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary of the keys, each with the default."""
@@ -192,8 +193,10 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Take over keys and values of a mapping or of pairs."""
-        if isinstance(parameters, (Mapping, ParameterDict)):
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs: Any = parameters.items()
+        elif isinstance(parameters, Mapping):  # PyTorch sorts these, and so orders the parameters
+            pairs = sorted(parameters.items(), key=lambda pair: pair[0])
         elif isinstance(parameters, Iterable) and not isinstance(parameters, Tensor):
             pairs = parameters
         else:

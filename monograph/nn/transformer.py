@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.modes import is_grad_enabled
 from ..ir.dtypes import DType, float32
+from ..ir.dtypes import bool_ as boolean
 from ..tensor import Tensor, adopt
 from . import functional as F
 from . import init
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .containers import ModuleList
 from .dropout import Dropout
@@ -136,6 +139,26 @@ def _copies(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
+def _leaves_padding_out(layer: Module) -> bool:
+    """Whether PyTorch evaluates a stack of such layers at unpadded places only."""
+    return (
+        isinstance(layer, TransformerEncoderLayer)
+        and not layer.norm_first
+        and layer.self_attn.batch_first
+        and layer.self_attn.in_proj_bias is not None
+        and layer.self_attn.num_heads % 2 == 0
+        and layer.norm1.eps == layer.norm2.eps
+        and (layer.activation in (F.relu, F.gelu) or isinstance(layer.activation, (ReLU, GELU)))
+    )
+
+
+def _without_padding(x: Any, padding: Any) -> Any:
+    """x with zeros where there is padding, if all of it is at the ends of the rows."""
+    padded = padding if padding.dtype is boolean else padding != 0
+    aligned = (padded[:, 1:] | ~padded[:, :-1]).all()
+    return x.masked_fill((padded & aligned)[..., None], 0.0)
+
+
 class TransformerEncoder(Module):
     """A stack of copies of an encoder layer; masks that are causal need no hint.
 
@@ -153,14 +176,31 @@ class TransformerEncoder(Module):
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = enable_nested_tensor and _leaves_padding_out(encoder_layer)
+        self.mask_check = mask_check
 
     def forward(
         self, src: Any, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Any:  # fmt: skip
+        padding = src_key_padding_mask
+        result = src
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
-        return src if self.norm is None else self.norm(src)
+            result = layer(result, mask, padding, bool(is_causal))
+        if padding is not None and mask is None and self._leaves_out(src):
+            result = _without_padding(result, padding)
+        return result if self.norm is None else self.norm(result)
+
+    def _leaves_out(self, src: Any) -> bool:
+        """Whether PyTorch computes nothing at padded places, which are zero then."""
+        if not getattr(self, "use_nested_tensor", False) or src.ndim != 3:
+            return False
+        first = self.layers[0]
+        if first.training:
+            return False
+        read = [src, *first.parameters()]
+        return not (is_grad_enabled() and any(t.requires_grad for t in read))
 
 
 class TransformerDecoder(Module):

@@ -254,6 +254,7 @@ def embedding_bag(
     [[3.0], [6.0]]
     """
     _require_bags(input, weight, offsets, per_sample_weights, mode, scale_grad_by_freq)
+    include_last_offset = include_last_offset and input.ndim == 1  # rows are bags without offsets
     if include_last_offset and (offsets is None or not offsets.numel()):
         raise OperandError("embedding_bag: include_last_offset needs offsets")
     if padding_idx is not None:

@@ -8,7 +8,8 @@ has its memory from construction, and is seen in `state` once PyTorch's would be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import wraps
 from types import MappingProxyType
@@ -185,6 +186,7 @@ class Optimizer:
     _apart = frozenset(["params"])  # what a trace does not take for granted, by name
     _is_known = True  # whether its state is tensors only, that stay what they are
     _in_step = False
+    _repeating: Sequence[Group] = ()  # groups that have a parameter twice
     # Of one that wraps another and does not call `__init__`.
     _step_pre_hooks: Any = MappingProxyType({})
     _step_post_hooks: Any = MappingProxyType({})
@@ -237,6 +239,13 @@ class Optimizer:
         param_group["params"] = params
         if named:
             param_group["param_names"] = [entry[0] for entry in named]
+        if len({id(p) for p in params}) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; each of them is "
+                "updated as many times as it is there",
+                stacklevel=4,
+            )
+            self._repeating = [*self._repeating, param_group]
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
         self.param_groups.append(param_group)
@@ -252,8 +261,6 @@ class Optimizer:
                 raise ValueError("can't optimize a non-leaf Tensor")
         held = {id(p) for group in self.param_groups for p in group["params"]}
         ids = [id(p) for p in params]
-        if len(set(ids)) != len(ids):
-            raise ValueError("a parameter group has a parameter twice")
         if held & set(ids):
             raise ValueError("some parameters appear in more than one parameter group")
 
@@ -304,9 +311,12 @@ class Optimizer:
         try:
             for group in self.param_groups:
                 params = [p for p in group["params"] if p._grad is not None]
-                if params:
-                    self._settle(group)
-                    self._update(group, params)
+                if not params:
+                    continue
+                self._settle(group)
+                repeated = any(group is each for each in self._repeating)
+                for each_once in _rounds(params) if repeated else (params,):
+                    self._update(group, each_once)
         finally:
             recorder.grad = before
         return loss
@@ -469,6 +479,18 @@ class Optimizer:
             lines.append(f"Parameter Group {n}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _rounds(params: list[Tensor]) -> Iterator[list[Tensor]]:
+    """The parameters in lists that have each of them once, as many as it takes."""
+    while params:
+        counts: dict[int, int] = {}
+        numbered = []
+        for p in params:
+            counts[id(p)] = counts.get(id(p), 0) + 1
+            numbered.append((p, counts[id(p)]))
+        yield [p for p, number_of in numbered if number_of == 1]
+        params = [p for p, number_of in numbered if number_of > 1]
 
 
 def zeros_of(p: Tensor, shape: Iterable[int] | None = None, dtype: Any = None) -> Tensor:

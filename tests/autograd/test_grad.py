@@ -202,3 +202,20 @@ def test_two_derivatives_through_what_was_computed_before(at_once):
         second.backward()
         made = x.grad
     assert made.tolist() == [2.0 * 3 + 4.0, 4.0 * 3 + 32.0]
+
+
+@pytest.mark.parametrize("library", [torch, mg], ids=["torch", "monograph"])
+def test_gradients_of_a_batch_of_cotangents(library):
+    x = library.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    other = library.tensor([1.0], requires_grad=True)
+    rows = library.eye(3)[:2]
+    found, none = library.autograd.grad(
+        x**2, (x, other), rows, is_grads_batched=True, create_graph=True, allow_unused=True
+    )
+    assert none is None
+    assert found.tolist() == [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0]]
+    assert library.autograd.grad(found.sum(), x)[0].tolist() == [2.0, 2.0, 0.0]
+    y = x**2
+    library.autograd.grad(y, x, rows, is_grads_batched=True)
+    with pytest.raises(RuntimeError, match="second time"):
+        library.autograd.grad(y, x, rows[0])

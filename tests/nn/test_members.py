@@ -3,12 +3,17 @@
 import copy
 import gc
 import pickle
+import warnings
 import weakref
+from collections import OrderedDict
 
 import pytest
+import torch
 
+import monograph.torch
 from monograph import nn
 
+BOTH = pytest.mark.parametrize("library", [torch, monograph.torch], ids=["torch", "monograph"])
 KINDS = ("_parameters", "_modules", "_buffers")
 
 
@@ -93,3 +98,41 @@ def test_a_module_is_freed_without_the_collector():
         assert gone() is None
     finally:
         gc.enable()
+
+
+@BOTH
+def test_a_sequence_is_numbered_anew_when_one_leaves(library):
+    nn = library.nn
+    net = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Linear(1, 1, bias=False), c=nn.Tanh()))
+    del net[0]
+    assert list(net.state_dict()) == ["0.weight"]
+    assert [name for name, _ in net.named_children()] == ["0", "1"]
+
+
+@BOTH
+def test_parameters_of_a_plain_dictionary_are_sorted(library):
+    one = library.ones(1)
+    held = library.nn.ParameterDict({"b": one, "a": one})
+    assert [name for name, _ in held.named_parameters()] == ["a", "b"]
+    held.update(OrderedDict(d=one, c=one))
+    assert list(held) == ["a", "b", "d", "c"]
+    assert list(held.copy()) == ["a", "b", "d", "c"]
+
+
+@BOTH
+def test_conversion_to_complex_numbers(library):
+    layer = library.nn.Linear(1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert layer.to(library.complex64).weight.dtype is library.complex64
+        assert layer.double().weight.dtype is library.complex64
+        assert layer.to(library.complex128).weight.dtype is library.complex128
+    with pytest.raises(TypeError, match="floating point or complex"):
+        layer.to(library.int64)
+
+
+@BOTH
+def test_bags_that_are_rows_need_no_last_offset(library):
+    bags = library.nn.EmbeddingBag(3, 1, mode="sum", include_last_offset=True)
+    library.nn.init.ones_(bags.weight)
+    assert bags(library.tensor([[0, 1], [2, 2]])).tolist() == [[2.0], [2.0]]

@@ -108,3 +108,32 @@ def test_errors():
         model(mg.zeros(3, 2, 4), mg.zeros(3, 1, 4))
     with pytest.raises(RuntimeError, match="feature number"):
         model(mg.zeros(3, 2, 5), mg.zeros(3, 2, 5))
+
+
+@pytest.mark.parametrize("changed", [{}, {"norm_first": True}, {"nhead": 1}, {"bias": False}])
+@pytest.mark.parametrize("first_masked", [3, 1])
+def test_padded_places_are_zero_where_pytorch_leaves_them_out(changed, first_masked):
+    """It does so without gradients, if all padding is at the ends and the layers allow it."""
+    settings = {**SETTINGS, "batch_first": True, **changed}
+    layer, their_layer = pair("TransformerEncoderLayer", **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = torch.nn.TransformerEncoder(their_layer, 2, torch.nn.LayerNorm(4).double())
+    ours = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4).double())
+    state = {name: t.detach().numpy() + 0.1 for name, t in theirs.state_dict().items()}
+    ours.load_state_dict(state)
+    theirs.load_state_dict({name: torch.tensor(t) for name, t in state.items()})
+    x, their_x = both(2, 5, 4)
+    padding = np.zeros((2, 5), bool)
+    padding[1, first_masked:] = True
+    padding[0, 4] = first_masked == 3
+    if first_masked == 1:
+        padding[1, 4] = False  # not at the end
+    for training in (True, False):
+        ours.train(training), theirs.train(training)
+        for enabled in (True, False):
+            with mg.set_grad_enabled(enabled), torch.set_grad_enabled(enabled):
+                same(
+                    ours(x, src_key_padding_mask=mg.tensor(padding)),
+                    theirs(their_x, src_key_padding_mask=torch.tensor(padding)),
+                )

@@ -252,7 +252,6 @@ def test_repr_shows_the_groups():
         (lambda p: optim.SGD(p, lr=0.1), TypeError),
         (lambda p: optim.SGD([1.0], lr=0.1), TypeError),
         (lambda p: optim.SGD([p * 2], lr=0.1), ValueError),
-        (lambda p: optim.SGD([p, p], lr=0.1), ValueError),
         (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}], lr=0.1), ValueError),
         (lambda p: optim.SGD([p], lr=-1.0), ValueError),
         (lambda p: optim.SGD([p], lr=0.1, momentum=-0.5), ValueError),
@@ -387,3 +386,19 @@ def test_weights_that_lie_channels_last_are_trained(kind):
     assert model[0].weight.stride() == (27, 1, 9, 3)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad"])
+def test_a_parameter_that_is_given_twice_is_updated_twice(name):
+    found = []
+    for library in (torch, mg):
+        a = library.tensor([1.0, 2.0], requires_grad=True)
+        b = library.tensor([3.0], requires_grad=True)
+        with pytest.warns(UserWarning, match="duplicate parameters"):
+            optimizer = getattr(library.optim, name)([a, b, a], 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (a.sum() * b).sum().backward()
+            optimizer.step()
+        found.append([*a.tolist(), *b.tolist()])
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
