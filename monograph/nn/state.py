@@ -331,5 +331,23 @@ class Stateful:
         return self._add_state_hook("after loading", hook)
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix off the names of a state dictionary, in place: "module." of wrapped modules.
+
+    >>> state = {"module.weight": 1, "step": 2}
+    >>> consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'step': 2, 'weight': 1}
+    """
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    versions = getattr(state_dict, "_metadata", None) or {}
+    for path in list(versions):
+        if path == prefix[:-1]:
+            versions[""] = versions.pop(path)
+        elif path.startswith(prefix):
+            versions[path.removeprefix(prefix)] = versions.pop(path)
+
+
 def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

@@ -42,6 +42,7 @@ class Stored:
         self.where = where
         self.content = content
         self.base: Tensor | None = None
+        self.given = False  # whether there is a tensor of it already
 
     def tensor(
         self, dtype: DType, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
@@ -89,6 +90,9 @@ def _rebuild_tensor(
     if kind is None:
         raise errors.FileFormatError("a tensor in the file has no dtype")
     made = stored.tensor(kind, offset, tuple(shape), tuple(strides))
+    if made.requires_grad != requires_grad and stored.given:
+        made = made.detach()  # beside another of the same contents, which is to stay as it is
+    stored.given = True
     notes = dtype if isinstance(dtype, dict) else metadata  # the older call has no dtype
     for reads in ("conj", "neg"):
         if notes and notes.get(reads):
@@ -103,11 +107,28 @@ def _rebuild_absent(dtype: DType, shape: Any, strides: Any, requires_grad: bool)
     return made.requires_grad_() if requires_grad else made
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any = None, *_: Any) -> Parameter:
+def _rebuild_parameter(
+    data: Tensor, requires_grad: bool, hooks: Any = None, state: Any = None
+) -> Parameter:
     made = object.__new__(Parameter)
     made.__dict__.update(data.__dict__)
     made._storage, made._view = data._storage, data._view
     made.requires_grad_(requires_grad)
+    return _with_attributes(made, state)  # type: ignore[no-any-return]
+
+
+def _rebuild_from_type(rebuild: Any, kind: Any, arguments: tuple[Any, ...], state: Any) -> Any:
+    """A tensor of a subclass, or one with attributes that a program has given it."""
+    made = rebuild(*arguments)
+    if kind is not Tensor and type(made) is not kind:
+        made = made.as_subclass(kind)
+    return _with_attributes(made, state)
+
+
+def _with_attributes(made: Any, state: Any) -> Any:
+    for part in state if isinstance(state, tuple) else (state,):  # of __dict__, and of __slots__
+        for name, value in (part or {}).items():
+            setattr(made, name, value)
     return made
 
 
@@ -134,6 +155,7 @@ SAFE: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _rebuild_absent,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
     ("torch", "Size"): Size,
     ("torch", "device"): device,
     ("torch", "Tensor"): Tensor,
@@ -259,6 +281,8 @@ def _load(file: IO[bytes], where: Any, unpickler: Any, options: dict[str, Any]) 
     start = file.tell()
     head = file.read(9)
     file.seek(start)
+    if not head:
+        raise EOFError("Ran out of input: the file is empty")
     if head[:4] == b"PK\x03\x04":
         return _load_archive(file, where, unpickler, options)
     if head[8:9] == b"{":  # a JSON header of known length: a safetensors file

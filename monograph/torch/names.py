@@ -29,7 +29,7 @@ _LAYERS = {
     "module": ("module", "hooks_of_all"), "normalization": ("norm",), "padding": ("padding",),
     "pixelshuffle": ("shuffle",), "pooling": ("pooling",), "rnn": ("recurrent",),
     "sparse": ("embedding",), "transformer": ("transformer",), "upsampling": ("upsampling",),
-    "utils": (), "lazy": (),
+    "utils": ("state",), "lazy": (),
 }  # fmt: skip
 
 _OPTIMIZERS = (

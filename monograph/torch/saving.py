@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..ir.dtypes import DType
+from ..nn.parameter import Buffer
 from ..placement import device
 from ..tensor import Parameter, Size, Tensor
 from .parts.storage import STORAGES
@@ -43,6 +44,9 @@ class Global:
 _REBUILD = Global("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_UNTYPED = Global("torch._utils", "_rebuild_tensor_v3")
 _REBUILD_PARAMETER = Global("torch._utils", "_rebuild_parameter")
+_REBUILD_WITH_STATE = Global("torch._utils", "_rebuild_parameter_with_state")
+_REBUILD_FROM_TYPE = Global("torch._tensor", "_rebuild_from_type_v2")
+_TENSOR = Global("torch", "Tensor")
 _REBUILD_ABSENT = Global("torch._utils", "_rebuild_meta_tensor_no_storage")
 _SIZE, _DEVICE = Global("torch", "Size"), Global("torch", "device")
 _UNTYPED = Global("torch.storage", "UntypedStorage")
@@ -105,12 +109,8 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
         return self.named.setdefault((module, name), Global(module, name))
 
     def _tensor(self, tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
-        dtype, plain = tensor.dtype, type(tensor) in (Tensor, Parameter)
-        if not plain and not isinstance(tensor, Parameter):
-            return NotImplemented  # type: ignore[return-value]
-        seen = tensor._geometry()
-        leaf = tensor.requires_grad and tensor.is_leaf
-        wanted = leaf and not isinstance(tensor, Parameter)
+        dtype, seen = tensor.dtype, tensor._geometry()
+        wanted = tensor.requires_grad and not isinstance(tensor, Parameter)
         if tensor.is_meta:
             kind = (dtype, tuple(seen.shape), tuple(seen.strides), wanted)
             return self._as_is(tensor, (_REBUILD_ABSENT, kind))
@@ -132,10 +132,21 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
         return self._as_is(tensor, made)
 
     def _as_is(self, tensor: Tensor, made: tuple[Any, tuple[Any, ...]]) -> Any:
-        """The call that makes a tensor, or the parameter of it."""
-        if not isinstance(tensor, Parameter):
+        """The call that makes a tensor, or what is more than a tensor of it.
+
+        That is a parameter, a subclass of the user's, or attributes that a program has given it.
+        """
+        attributes = {name: value for name, value in vars(tensor).items() if name != "_grad"}
+        kind = type(tensor)
+        if isinstance(tensor, Parameter):
+            parts: Any = (_Call(*made), tensor.requires_grad, OrderedDict())
+            if attributes:
+                return _REBUILD_WITH_STATE, (*parts, attributes)
+            return _REBUILD_PARAMETER, parts
+        if kind in (Tensor, Buffer) and not attributes:
             return made
-        return _REBUILD_PARAMETER, (_Call(*made), tensor.requires_grad, OrderedDict())
+        named = _TENSOR if kind in (Tensor, Buffer) else kind
+        return _REBUILD_FROM_TYPE, (made[0], named, made[1], attributes)
 
     def _stored(self, tensor: Tensor) -> _Stored:
         storage = tensor._storage

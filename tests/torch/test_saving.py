@@ -248,3 +248,50 @@ def test_tensors_without_contents():
     pytorch.save(pytorch.nn.Parameter(pytorch.empty(3, device="meta")), written)
     again = torch.load(io.BytesIO(written.getvalue()), weights_only=False)
     assert isinstance(again, torch.nn.Parameter) and again.is_meta and again.requires_grad
+
+
+# --- what is more than a tensor -------------------------------------------------------------------
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+def test_attributes_and_classes_of_tensors_are_kept():
+    weight, plain = torch.nn.Parameter(torch.ones(2)), torch.ones(1)
+    weight.tag, plain.tag = "weight", 3
+    marked = torch.ones(2).as_subclass(Marked)
+    marked.tag = "marked"
+    found = torch.load(written_here([weight, plain, marked]), weights_only=False)
+    assert [type(x) for x in found] == [torch.nn.Parameter, torch.Tensor, Marked]
+    assert [x.tag for x in found] == ["weight", 3, "marked"]
+    read = pytorch.load(written_here([weight, plain]), weights_only=True)
+    assert [x.tag for x in read] == ["weight", 3] and isinstance(read[0], pytorch.nn.Parameter)
+
+
+def test_attributes_that_pytorch_wrote():
+    weight, plain = pytorch.nn.Parameter(pytorch.ones(2)), pytorch.ones(1)
+    weight.tag, plain.tag = "weight", 3
+    found = torch.load(written_by_pytorch([weight, plain, pytorch.nn.Buffer(pytorch.ones(2))]))
+    assert [x.tag for x in found[:2]] == ["weight", 3] and found[2].tolist() == [1.0, 1.0]
+    assert torch.load(written_here(torch.nn.Buffer(torch.ones(2)))).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("lib", [torch, pytorch], ids=["monograph", "torch"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_tensor_beside_its_detached_self(lib, first):
+    leaf = lib.ones(2, requires_grad=True)
+    file = io.BytesIO()
+    pair = [leaf, leaf.detach()]
+    lib.save([pair[first], pair[1 - first], leaf * 2], file)
+    file.seek(0)
+    found = lib.load(file)
+    assert [x.requires_grad for x in found] == [first == 0, first == 1, True]
+    with lib.no_grad():
+        found[first].add_(1)
+    assert found[0].tolist() == found[1].tolist() == [2.0, 2.0]
+
+
+def test_an_empty_file():
+    with pytest.raises(EOFError):
+        torch.load(io.BytesIO())
