@@ -53,8 +53,9 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._growth_tracker = 0
+        self._begun = False  # whether anything was scaled
         self._done: dict[int, OptState] = {}  # by the id of an optimiser
-        self._spoilt: dict[int, bool] = {}
+        self._spoilt: dict[int, bool | None] = {}
 
     def is_enabled(self) -> bool:
         """Whether anything is scaled."""
@@ -64,6 +65,7 @@ class GradScaler:
         """A loss, or several, times the scale."""
         if not self._enabled:
             return outputs
+        self._begun = True
         if isinstance(outputs, Tensor):
             return outputs * self._scale
         if isinstance(outputs, Iterable):
@@ -82,15 +84,23 @@ class GradScaler:
             )
         if state is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
+        self._check_begun("unscale_")
         self._spoilt[id(optimizer)] = self._unscale(optimizer)
         self._done[id(optimizer)] = OptState.UNSCALED
 
-    def _unscale(self, optimizer: Any) -> bool:
-        """Whether some gradient is infinite or NaN."""
+    def _check_begun(self, what: str) -> None:
+        if not self._begun:
+            raise AssertionError(
+                f"Attempted {what} but nothing was scaled: call scaler.scale(loss or outputs) "
+                "earlier in the iteration."
+            )
+
+    def _unscale(self, optimizer: Any) -> bool | None:
+        """Whether some gradient is infinite or NaN; None where there is no gradient."""
         params = [p for group in optimizer.param_groups for p in group["params"]]
         gradients = [p.grad for p in params if p.grad is not None]
         if not gradients:
-            return False
+            return None
         with no_grad():
             finite = [gradient.isfinite().all() for gradient in gradients]
             for gradient in gradients:
@@ -103,11 +113,14 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._check_begun("step")
         state = self._done.get(id(optimizer), OptState.READY)
         if state is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if state is OptState.READY:
             self.unscale_(optimizer)
+        if self._spoilt[id(optimizer)] is None:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
         self._done[id(optimizer)] = OptState.STEPPED
         return None if self._spoilt[id(optimizer)] else optimizer.step(*args, **kwargs)
 
@@ -115,9 +128,10 @@ class GradScaler:
         """Change the scale for the next step by what was found in this one."""
         if not self._enabled:
             return
+        self._check_begun("update")
         if new_scale is not None:
             self._scale = float(new_scale)
-        elif not self._done:
+        elif all(found is None for found in self._spoilt.values()):
             raise AssertionError("No inf checks were recorded prior to update.")
         elif any(self._spoilt.values()):
             self._scale *= self._backoff_factor

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..ir.dtypes import float32
 from ..nn.parameter import fill_from_array, replace_contents, values_of
+from ..ops.complex import view_as_real
 from ..record import call_on
-from ..tensor import Tensor
+from ..tensor import Tensor, from_value
 from .optimizer import Group, Optimizer, zeros_of
 
 
@@ -121,15 +122,27 @@ class Cohorts(Optimizer):
         count = len(params)
         counts = [count if name in used else 0 for name in self.fields]
         flags = [group[name] for name in self.flags]
+        read: list[Any] = [*params, *[p._grad for p in params], *kept]
+        paired = any(p.dtype.is_complex for p in params)
         results = call_on(
             type(self).operator.operator,  # of the class: of an instance it would be a method
-            values_of([*params, *[p._grad for p in params], *kept]),
+            values_of([_parts(x) for x in read] if paired else read),
             self._numbers(group),
             (count, count, *counts, *flags),
         )
-        replace_contents([*params, *kept], results)
+        if not paired:
+            replace_contents([*params, *kept], results)
+            return
+        for target, result in zip([*params, *kept], results, strict=True):
+            _parts(target)._write(from_value(result))
+
+
+def _parts(x: Tensor) -> Tensor:
+    """The real and imaginary parts of complex numbers, which are updated each by itself."""
+    return view_as_real(x) if x.dtype.is_complex else x
 
 
 def restart(held: dict[str, Any], name: str, value: float) -> None:
     """Fill an entry of the state with a setting as it is at the first step."""
-    fill_from_array(held[name], np.full(tuple(held[name].shape), value))
+    both = complex(value, value) if held[name].dtype.is_complex else value  # parts are like numbers
+    fill_from_array(held[name], np.full(tuple(held[name].shape), both))

@@ -70,3 +70,16 @@ def test_states_go_to_pytorch_and_back():
     ours = torch.amp.GradScaler("cpu")
     ours.load_state_dict(theirs.state_dict())
     assert ours.state_dict() == state
+
+
+@pytest.mark.parametrize("lib", [torch, pytorch], ids=["monograph", "torch"])
+def test_what_was_forgotten_is_told(lib):
+    weight = lib.nn.Parameter(lib.ones(1))
+    optimizer = lib.optim.SGD([weight], lr=0.1)
+    scaler = lib.amp.GradScaler("cpu")
+    for call in (scaler.step, scaler.unscale_):
+        with pytest.raises(AssertionError, match="Attempted"):
+            call(optimizer)
+    scaler.scale(weight * 2)
+    with pytest.raises(AssertionError, match="No inf checks were recorded for this optimizer"):
+        scaler.step(optimizer)

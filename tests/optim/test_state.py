@@ -124,3 +124,20 @@ def test_norms_that_gradients_are_clipped_to(norm_type):
         return [norm.item(), *weights[0].grad.tolist()[0], weights[1].grad.item()]
 
     assert clipped(mg) == pytest.approx(clipped(torch), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Adam", "RMSprop", "Adamax", "Rprop", "Adagrad"])
+def test_parts_of_complex_parameters_are_updated_each_by_itself(name):
+    def trained(lib):
+        weight = lib.nn.Parameter(lib.tensor([1 + 2j, 3 - 1j]))
+        settings = {"initial_accumulator_value": 0.5} if name == "Adagrad" else {}
+        optimizer = getattr(lib.optim, name)([weight], lr=0.1, **settings)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (weight.abs() ** 2).sum().backward()
+            optimizer.step()
+        state = [lib.view_as_real(x) for x in optimizer.state[weight].values() if x.is_complex()]
+        found = [lib.view_as_real(weight.detach()), *state]
+        return [number for x in found for number in x.reshape(-1).tolist()]
+
+    assert trained(mg) == pytest.approx(trained(torch), rel=1e-4)
