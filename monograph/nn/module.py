@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .. import record
 from ..autograd.modes import no_grad
 from ..errors import NoDataError
@@ -30,12 +32,22 @@ from .backward_hooks import BackwardCall, BackwardHooks
 from .hooks import Hooks, RemovableHandle, register
 from .hooks_of_all import calls, of_all, registered
 from .members import Members
-from .parameter import Buffer, fill_from_array, zero_gradient, zeros
+from .parameter import Buffer, known, zero_gradient, zeros
 from .state import Stateful
 from .uninitialized import Uninitialized
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
+
+
+def _converted(t: Any, dtype: DType) -> Tensor:
+    """The contents of a tensor in another dtype; one without contents yet will have that dtype."""
+    if isinstance(t, Uninitialized):
+        t.convert(dtype)
+        return t  # type: ignore[return-value]
+    if t.is_meta or t.is_sparse:
+        return t.detach().to(dtype)  # type: ignore[no-any-return]
+    return known(np.array(t._array(), dtype=dtype.numpy, order="C"))
 
 
 def _both(changed: Any) -> Any:
@@ -472,11 +484,24 @@ class Module(Stateful):
         if form not in (channels_last, channels_last_3d, contiguous_format, preserve_format):
             raise TypeError(f"memory_format must be one of monograph's, got {form!r}")
         rank = {channels_last: 4, channels_last_3d: 5}.get(form)
-        for tensor in (*self.parameters(), *self.buffers()):
+        for tensor in self.parameters():
             if rank is None or tensor.ndim == rank:
                 with no_grad():
                     tensor.data = tensor.detach().to(memory_format=form)
+        self._replace_buffers(
+            lambda t: t.to(memory_format=form) if rank is None or t.ndim == rank else t
+        )
         return self
+
+    def _replace_buffers(self, made: Callable[[Any], Any], recurse: bool = True) -> None:
+        """Put other tensors in the places of buffers; whoever holds the old ones keeps them."""
+        for module in self.modules() if recurse else (self,):
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    with no_grad():
+                        new = made(buffer)
+                    if new is not buffer:
+                        module._buffers[name] = new
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the contents of each parameter and buffer by what a function makes of it.
@@ -486,12 +511,13 @@ class Module(Stateful):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for tensor in (*self._parameters.values(), *self._buffers.values()):
+        for tensor in self._parameters.values():
             if tensor is not None:
                 with no_grad():
                     tensor.data = fn(tensor)
                 if tensor.grad is not None:
                     tensor.grad.data = fn(tensor.grad)
+        self._replace_buffers(fn, recurse=False)
         return self
 
     def _is_plain(self) -> bool:
@@ -510,8 +536,10 @@ class Module(Stateful):
                     "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
                     "module from meta to a different device."
                 )
-            if tensor.device is not where:
-                tensor.data = without_data(tensor)
+        for parameter in self.parameters():
+            if parameter.device is not where:
+                parameter.data = without_data(parameter)
+        self._replace_buffers(lambda t: t if t.device is where else without_data(t))
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Move to a device; contents are lost, and those on the CPU are zeros.
@@ -521,11 +549,15 @@ class Module(Stateful):
         [0.0, 0.0]
         """
         where = place_of(device)
-        for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
-            if where is META:
-                tensor.data = without_data(tensor)
-            else:
-                tensor.data = zeros(*tensor.shape, dtype=tensor.dtype, device=where)
+
+        def empty(t: Tensor) -> Tensor:
+            return (
+                without_data(t) if where is META else zeros(*t.shape, dtype=t.dtype, device=where)
+            )
+
+        for parameter in self.parameters(recurse):
+            parameter.data = empty(parameter)
+        self._replace_buffers(empty, recurse)
         return self
 
     def _convert(self: Self, dtype: DType, complexes: bool = False) -> Self:
@@ -536,22 +568,19 @@ class Module(Stateful):
                 f"dtype={dtype}"
             )
 
-        def taken(t: Any) -> bool:
-            return t.is_floating_point() or (complexes and t.is_complex())  # type: ignore[no-any-return]
+        def other(t: Any) -> bool:
+            chosen = t.is_floating_point() or (complexes and t.is_complex())
+            return chosen and t.dtype is not dtype
 
         if not self._is_plain():
-            return self._apply(lambda t: t.to(dtype) if taken(t) else t)
-        tensors = [*self.parameters(), *self.buffers()]
-        tensors += [p.grad for p in self.parameters() if p.grad is not None]
-        for tensor in tensors:
-            if not taken(tensor) or tensor.dtype is dtype:
-                continue
-            if isinstance(tensor, Uninitialized):
-                tensor.convert(dtype)
-            elif tensor.is_meta or tensor.is_sparse:
-                tensor.data = tensor.detach().to(dtype)
-            else:
-                fill_from_array(tensor, tensor._array(), dtype)
+            return self._apply(lambda t: t.to(dtype) if other(t) else t)
+        for parameter in self.parameters():
+            for tensor in (parameter, parameter.grad):
+                if tensor is not None and other(tensor):
+                    made = _converted(tensor, dtype)
+                    if made is not tensor:
+                        tensor.data = made
+        self._replace_buffers(lambda t: _converted(t, dtype) if other(t) else t)
         return self
 
     def float(self: Self) -> Self:

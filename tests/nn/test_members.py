@@ -136,3 +136,24 @@ def test_bags_that_are_rows_need_no_last_offset(library):
     bags = library.nn.EmbeddingBag(3, 1, mode="sum", include_last_offset=True)
     library.nn.init.ones_(bags.weight)
     assert bags(library.tensor([[0, 1], [2, 2]])).tolist() == [[2.0], [2.0]]
+
+
+@BOTH
+def test_conversions_leave_the_tensors_that_were_given_as_buffers(library):
+    given, module = library.ones(2), library.nn.Module()
+    module.register_buffer("held", given)
+    module.other = library.nn.Module()
+    module.other.register_buffer("held", given)
+    module.float()
+    assert module.held is given
+    module.double()
+    assert (given.dtype, module.held.dtype) == (library.float32, library.float64)
+    given.add_(1)
+    assert module.held.tolist() == module.other.held.tolist() == [1.0, 1.0]
+    kept = module.held
+    module._apply(lambda t: t * 2)
+    assert (kept.tolist(), module.held.tolist()) == ([1.0, 1.0], [2.0, 2.0])
+    kept = module.held
+    module.to("meta")
+    assert not kept.is_meta
+    assert module.held.is_meta
