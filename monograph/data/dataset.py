@@ -279,8 +279,8 @@ def read_samples(dataset: Any, indices: Sequence[int]) -> list[Any]:
 
 def as_array(value: Any) -> np.ndarray:
     """The elements of a tensor or an array, to be read at once: nobody else is to hold them."""
-    if isinstance(value, Tensor) and not value.is_meta and not value._reads():
-        return value._array()
+    if isinstance(value, Tensor) and not value.is_meta:
+        return (value.clone() if value._reads() else value)._array()
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value)

@@ -7,8 +7,8 @@ arrays into tensors. With workers, the middle step happens in other processes; s
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from types import GenericAlias
 from typing import Any
 
@@ -72,6 +72,7 @@ class DataLoader:
         in_order: bool = True,
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_context(multiprocessing_context, num_workers)
         self.pin_memory, self.timeout = pin_memory, timeout
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = AHEAD if num_workers and prefetch_factor is None else prefetch_factor
@@ -158,7 +159,7 @@ class DataLoader:
         def fetch(planned: Any) -> Any:
             if self.batch_sampler is None:
                 return self._collated(next(samples))
-            group = list(islice(samples, len(planned)))
+            group = _some(samples, len(planned))
             if not group or (self.drop_last and len(group) < len(planned)):
                 raise StopIteration
             return self._collated(group)
@@ -199,10 +200,11 @@ class Batches:
         if loader.num_workers:
             self._workers = loader._workers(seed)
             ahead = loader.prefetch_factor or AHEAD
-            found: Iterator[Any] = Epoch(self._workers, loader._plan(), ahead, loader.timeout)
+            epoch = Epoch(self._workers, loader._plan(), ahead, loader.timeout)
+            self._next: Callable[[], Any] = epoch.__next__
         else:
-            found = map(loader._open_source(), loader._plan())
-        self._found = found
+            fetch, plan = loader._open_source(), loader._plan()
+            self._next = lambda: fetch(next(plan))
 
     def __iter__(self) -> Batches:
         return self
@@ -210,7 +212,7 @@ class Batches:
     def __next__(self) -> Any:
         record.flush_here("next batch")
         try:
-            batch = next(self._found)
+            batch = self._next()
         except StopIteration:
             self.close()
             raise
@@ -221,9 +223,33 @@ class Batches:
 
     def close(self) -> None:
         """End the workers, unless they stay for the next epoch."""
-        self._found = iter(())
+        self._next = iter(()).__next__
         if self._workers is not None and self._workers is not self.loader._kept:
             self._workers.close()
+
+
+def _some(samples: Iterator[Any], count: int) -> list[Any]:
+    """The next samples; `islice` would start anew where data is its own iterator."""
+    found: list[Any] = []
+    try:
+        while len(found) < count:
+            found.append(next(samples))
+    except StopIteration:
+        pass
+    return found
+
+
+def _check_context(context: Any, num_workers: int) -> None:
+    if context is None:
+        return
+    if num_workers == 0:
+        raise ValueError("multiprocessing_context can only be used with num_workers > 0")
+    known = multiprocessing.get_all_start_methods()
+    if isinstance(context, str) and context not in known:
+        raise ValueError(
+            f"multiprocessing_context option should specify a valid start method in {known}, but "
+            f"got multiprocessing_context={context!r}"
+        )
 
 
 def _check_workers(

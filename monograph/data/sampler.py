@@ -6,7 +6,6 @@ A sampler is iterated once per epoch and yields indices; a batch sampler yields 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from types import GenericAlias
 from typing import Any, Protocol
 
@@ -64,8 +63,8 @@ class SequentialSampler(Sampler):
 class Endless(Sampler):
     """Nothing, over and over: the order of data that has its own.
 
-    >>> list(islice(Endless(), 2))
-    [None, None]
+    >>> next(iter(Endless())) is None
+    True
     """
 
     def __iter__(self) -> Iterator[None]:
@@ -276,10 +275,14 @@ class BatchSampler(Sampler):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[Any]]:
-        indices = iter(self.sampler)
-        while batch := list(islice(indices, self.batch_size)):
-            if len(batch) == self.batch_size or not self.drop_last:
+        batch: list[Any] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
                 yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
 
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]

@@ -275,6 +275,35 @@ def test_an_order_without_end_and_without_length():
 
 
 @BOTH
+@pytest.mark.parametrize("size", [None, 2])
+def test_data_and_orders_that_are_their_own_iterators(lib, size):
+    class Count:
+        def __iter__(self):
+            self.begun = getattr(self, "begun", 0) + 1
+            self.at = 0
+            return self
+
+        def __next__(self):
+            self.at += 1
+            if self.at > 4:
+                raise StopIteration
+            return self.at
+
+    class Stream(Count, lib.utils.data.IterableDataset):
+        pass
+
+    order = Count()
+    loaders = [lib.utils.data.DataLoader(Stream(), batch_size=size)]
+    if lib is not torch or size is None:  # it starts such an order anew for each batch
+        loaders.append(lib.utils.data.DataLoader(range(5), batch_size=size, sampler=order))
+    for loader in loaders:
+        found = [batch if size is None else batch.tolist() for batch in loader]
+        assert found == ([1, 2, 3, 4] if size is None else [[1, 2], [3, 4]])
+    if size is None:
+        assert order.begun == 1
+
+
+@BOTH
 def test_what_a_loader_shows(lib):
     data = lib.utils.data
     loader = data.DataLoader(range(6), batch_size=4)
@@ -284,6 +313,13 @@ def test_what_a_loader_shows(lib):
     assert data.DataLoader(range(6), num_workers=1).prefetch_factor == 2
     for kind in (data.Dataset, data.Sampler, data.DataLoader):
         assert issubclass(type("Own", kind[int].__mro_entries__(()), {}), kind)
+
+
+@BOTH
+def test_numbers_that_are_read_through_a_conjugate(lib):
+    data = lib.utils.data.TensorDataset(lib.tensor([1 + 1j, 2 + 2j]).conj())
+    ((batch,),) = lib.utils.data.DataLoader(data, batch_size=2)
+    assert batch.tolist() == [1 - 1j, 2 - 2j]
 
 
 @BOTH
