@@ -95,7 +95,9 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
         recorder.open = tapes.still_open(recorder.open)
         recorder.many = tapes.OPEN + 2 * len(recorder.open)
     if writes and (taped or recorder.open):
-        taped += [root for each in recorder.open if (root := each()) is not None]
+        taped += [
+            root for each in recorder.open if (root := each()) is not None and tapes.is_held(root)
+        ]
         known = {id(recorder.results[position]) for position in wanted}
         writes = tapes.spare(recorder.leaves, writes, taped, known)
     return tuple(wanted), tuple(writes)

@@ -51,6 +51,15 @@ def still_open(held: Sequence[ref[Value]]) -> list[ref[Value]]:
     return found
 
 
+def is_held(value: Value) -> bool:
+    """Whether a tensor holds a result, so that a pass may begin there.
+
+    Launches hold values too, until they are over. What is written over must not depend on when
+    that is: it would be another program.
+    """
+    return value.viewed is not None or (value.owner is not None and value.owner() is not None)
+
+
 def spare(
     leaves: Sequence[Value], writes: Writes, roots: Sequence[Value], wanted: set[int]
 ) -> Writes:
