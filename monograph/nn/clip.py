@@ -75,7 +75,7 @@ def get_total_norm(
         return known(np.zeros((), np.float32))
     norm = _norm(listed, float(norm_type))
     if error_if_nonfinite and not math.isfinite(norm.item()):
-        raise RuntimeError(f"the norm of order {norm_type} of the tensors is not finite")
+        raise RuntimeError(f"The total norm of order {norm_type} for tensors is non-finite")
     return norm
 
 
@@ -102,8 +102,8 @@ def clip_grad_norm_(
     norm = _norm(gradients, float(norm_type))
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(
-            f"the norm of order {norm_type} of the gradients is not finite; "
-            "gradients cannot be clipped to it"
+            f"The total norm of order {norm_type} for gradients is non-finite, so it cannot be "
+            "clipped"
         )
     scaled = scale_to_norm(gradients, norm, float(max_norm))
     for g, new in zip(gradients, scaled if len(gradients) > 1 else (scaled,), strict=True):

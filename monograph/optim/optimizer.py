@@ -408,6 +408,16 @@ class Optimizer:
 
     # --- state ---
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a copy holds, or what was loaded: optimisers of users add settings here."""
+        self.__dict__.update(state)
+        for name in ("_reserved", "_live", "_step_pre_hooks", "_step_post_hooks", "_state_hooks"):
+            self.__dict__.setdefault(name, {})
+        for group in self.param_groups:
+            for p in group["params"]:
+                if not (is_lazy(p) or self.state.get(p) or p in self._reserved):
+                    self._reserved[p] = self._new_state(p, group)
+
     def state_dict(self) -> dict[str, Any]:
         """State and groups in PyTorch's format: parameters are named by their number."""
         self._call_state_hooks("before saving")
@@ -446,6 +456,8 @@ class Optimizer:
                 self._load_param(p, owner[p], held)
             elif self.state.pop(p, None):  # as before the first step
                 self._reserved[p] = self._new_state(p, owner[p])
+        if type(self).__setstate__ is not Optimizer.__setstate__:
+            self.__setstate__({"state": self.state, "param_groups": self.param_groups})
         self._call_state_hooks("after loading")
 
     def _load_param(self, p: Tensor, group: Group, saved: Mapping[str, Any]) -> None:

@@ -141,3 +141,26 @@ def test_parts_of_complex_parameters_are_updated_each_by_itself(name):
         return [number for x in found for number in x.reshape(-1).tolist()]
 
     assert trained(mg) == pytest.approx(trained(torch), rel=1e-4)
+
+
+@BOTH
+def test_what_a_user_adds_as_state_is_set(lib):
+    class Own(lib.optim.SGD):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("extra", 1)
+
+    weights, optimizer = made(lib, "SGD", lr=0.2, momentum=0.5)
+    steps(lib, weights, optimizer, 1)
+    other = Own(weights, lr=0.1)
+    other.load_state_dict(optimizer.state_dict())
+    twin = deepcopy(other)
+    del other.param_groups[0]["extra"]
+    other.__setstate__({"state": optimizer.state, "param_groups": other.param_groups})
+    for each in (other, twin):
+        group = each.param_groups[0]
+        assert (group["lr"], group["extra"]) == (0.2, 1) and len(each.state) == 2
+    steps(lib, weights, other, 1)
+    steps(lib, twin.param_groups[0]["params"], twin, 1)
+    assert twin.param_groups[0]["params"][1].item() == pytest.approx(weights[1].item())
