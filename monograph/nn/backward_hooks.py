@@ -71,7 +71,7 @@ class BackwardCall:
         self.module = module
         self.before = [hook for hook, is_pre in hooks if is_pre]
         self.after = [hook for hook, is_pre in hooks if not is_pre]
-        self.outputs: Gradients = ()
+        self.outputs: Gradients | None = None  # since a pass met the results
         self.inputs = 0
         self.gated = False
 
@@ -102,8 +102,12 @@ class BackwardCall:
         return gradients
 
     def _input_gradients(self, gradients: Gradients) -> Gradients:
+        outputs, self.outputs = self.outputs, None
+        if outputs is None:
+            # The pass came from inside, as that over a derivative does, and not by the results.
+            return gradients
         for hook in self.after:
-            made = hook(self.module, gradients, self.outputs)
+            made = hook(self.module, gradients, outputs)
             if made is not None:
                 gradients = _fitting(made, gradients)
         return gradients

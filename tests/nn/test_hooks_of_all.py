@@ -89,3 +89,23 @@ def test_a_pre_hook_with_names_returns_both(library):
     layer.register_forward_pre_hook(lambda module, args, kwargs: args, with_kwargs=True)
     with pytest.raises(RuntimeError, match="new_args, new_kwargs"):
         layer(library.ones(2))
+
+
+@BOTH
+def test_a_pass_that_comes_from_inside_calls_no_hooks(library):
+    """A penalty on a gradient reaches the inputs of a module without passing its output."""
+    layer, seen = library.nn.Tanh(), []
+
+    def double(module, grad_input, grad_output):
+        seen.append(len(grad_input))
+        return (grad_input[0] * 2,)
+
+    layer.register_full_backward_hook(double)
+    x = library.tensor(0.5, requires_grad=True)
+    (slope,) = library.autograd.grad(layer(x), x, create_graph=True)
+    slope.backward()
+    t = library.tensor(0.5).tanh().item()
+    assert seen == [1]
+    assert x.grad.item() == pytest.approx(2 * -2 * t * (1 - t * t), rel=1e-5)
+    layer(x).backward(retain_graph=True)
+    assert len(seen) == 2
