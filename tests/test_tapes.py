@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+import torch
 
 import monograph as mg
 from monograph import launches
@@ -272,3 +273,32 @@ def test_launches_in_flight_do_not_decide_what_is_written_over(monkeypatch):
         monkeypatch.undo()
         mg.synchronize()
         assert mg.stats().compilations == made
+
+
+@pytest.mark.parametrize("turns", [2, 6])  # one program, and one for each flush
+@pytest.mark.parametrize("how", ["backward", "grad", "hook"])
+def test_what_no_derivative_reads_may_be_computed_from_contents_that_are_gone(turns, how):
+    found = []
+    for m in (mg, torch):
+        x = m.ones(3, requires_grad=True)
+        state, total = m.tensor([1.0, 2.0, 3.0]), (x * x).sum()
+        for _ in range(turns):
+            total = total * 1.5 + state[state > 1].sum()
+            state.mul_(1.25)
+            total.item()
+        if how == "hook":
+            x.register_hook(lambda g: g * 2)
+        found.append(m.autograd.grad(total, x)[0] if how == "grad" else total.backward() or x.grad)
+    assert found[0].tolist() == found[1].tolist()
+
+
+def test_what_a_derivative_reads_is_spared_beside_what_none_reads():
+    x, state = mg.ones(3, requires_grad=True), mg.tensor([1.0, 2.0, 3.0])
+    scale = state * 2
+    total = (x * scale + scale).sum() + state.exp().sum()
+    del scale
+    with config.override(tier0_limit=0):
+        state.mul_(0.5)
+        total.item()
+        total.backward()
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]

@@ -9,7 +9,7 @@ there: see `stepwise.py`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import ref
 
@@ -78,6 +78,18 @@ def _history(roots: Sequence[Value], retain: bool) -> tuple[list[Value], bool, s
     if written:
         saved.check_versions(written.items())
     return leaves, pending, births
+
+
+def _steps(roots: Sequence[Value]) -> Iterator[Any]:
+    """The steps of a pass."""
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack:
+        tape = stack.pop().tape
+        if tape is not None and tape not in seen:
+            seen.add(tape)
+            stack += [v for v in tape.inputs if v.__class__ is Value and v.requires_grad]
+            yield tape
 
 
 def has_stops(roots: Sequence[Value]) -> bool:
@@ -224,6 +236,7 @@ def backward(
             if ahead is not None:
                 _conclude(values, leaves, ahead, retain, create_graph)
                 return
+        saved.replace_gone(_steps(values))
         if len(births) > FLUSHES and not create_graph and not current.recorder.hold:
             from . import flushwise
 

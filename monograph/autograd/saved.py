@@ -18,7 +18,7 @@ from ..ir import build
 from ..ir.node import Buffer, Map, Node, Random, Slot, interning
 from ..ir.operator import Rule, noting
 from ..record import register_refusal
-from ..recorder import Freed, Record, Signature
+from ..recorder import ARGUMENT, Freed, Record, Signature, current
 from ..storage import InferenceStorage, Memory, Meta, Value
 from ..transform.derivative import vjp
 from .graph import backward_name
@@ -247,6 +247,48 @@ def _revive(record: Record, needs: Needs) -> None:
         if gone and place not in needed:
             meta = value.meta
             value.memory = Memory(_zeros(meta))
+
+
+def replace_gone(steps: Iterable[Any]) -> None:
+    """Zeros for inputs that were not kept, that no derivative reads, and that cannot be computed.
+
+    Such an input was computed from contents that were written over: nothing had to spare them. If a
+    derivative reads one, all stay as they are, and recording them again raises.
+    """
+    epoch = current.recorder.epoch
+    sound: set[int] = set()  # ids of values that can be computed again
+    gone: list[Value] = []
+    for record in steps:
+        if record.__class__ is not Record:
+            continue
+        for place, value in enumerate(record.inputs):
+            if value.__class__ is not Value or value.memory is not None or value.requires_grad:
+                continue
+            if value.epoch != epoch and _is_gone(value, epoch, sound):
+                if place in inputs_read(record):
+                    return
+                gone.append(value)
+    for value in gone:
+        value.memory = Memory(_zeros(value.meta))
+
+
+def _is_gone(value: Value, epoch: int, sound: set[int]) -> bool:
+    """Whether contents that a value would be computed from are gone."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        here = stack.pop()
+        known = here.memory is not None or here.epoch == epoch or here.meta.absent
+        if known or id(here) in seen or id(here) in sound:
+            continue
+        if here.record is None:
+            return True
+        seen.add(id(here))
+        if here.record is ARGUMENT:
+            continue
+        stack += [v for v in here.record.inputs if v.__class__ is Value]
+    sound |= seen
+    return False
 
 
 def _zeros(meta: Any) -> Any:

@@ -89,6 +89,7 @@ class Survey:
         steps = self.steps()
         saved.check_freed([tape for tape, _ in steps if tape.walk])
         saved.check_versions(steps)
+        saved.replace_gone([tape for tape, _ in steps])
         if not retain:
             tapes.note_pass()
             number = next(_walks)
