@@ -41,13 +41,17 @@ _KINDS = ("_parameters", "_modules", "_buffers")
 
 
 def _converted(t: Any, dtype: DType) -> Tensor:
-    """The contents of a tensor in another dtype; one without contents yet will have that dtype."""
-    if isinstance(t, Uninitialized):
-        t.convert(dtype)
-        return t  # type: ignore[return-value]
+    """The contents of a tensor in another dtype."""
     if t.is_meta or t.is_sparse:
         return t.detach().to(dtype)  # type: ignore[no-any-return]
     return known(np.array(t._array(), dtype=dtype.numpy, order="C"))
+
+
+def _buffer_in(t: Any, dtype: DType) -> Any:
+    if isinstance(t, Uninitialized):
+        t.convert(dtype)
+        return t
+    return _converted(t, dtype)
 
 
 def _both(changed: Any) -> Any:
@@ -577,10 +581,11 @@ class Module(Stateful):
         for parameter in self.parameters():
             for tensor in (parameter, parameter.grad):
                 if tensor is not None and other(tensor):
-                    made = _converted(tensor, dtype)
-                    if made is not tensor:
-                        tensor.data = made
-        self._replace_buffers(lambda t: _converted(t, dtype) if other(t) else t)
+                    if isinstance(tensor, Uninitialized):
+                        tensor.convert(dtype)
+                    else:  # no name for what is made: a parameter takes it, or else looks into it
+                        tensor.data = _converted(tensor, dtype)
+        self._replace_buffers(lambda t: _buffer_in(t, dtype) if other(t) else t)
         return self
 
     def float(self: Self) -> Self:

@@ -157,3 +157,9 @@ def test_conversions_leave_the_tensors_that_were_given_as_buffers(library):
     module.to("meta")
     assert not kept.is_meta
     assert module.held.is_meta
+
+
+def test_converted_parameters_lie_in_storages_of_their_own():
+    layer = nn.GRU(2, 2)
+    for parameter in layer.double().parameters():
+        assert not parameter._is_view()
