@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from . import errors, record, sharing
+from . import errors, nested, record, sharing
 from .geometry import geometry_of, memory_seen
 from .ir.node import Shape
-from .recorder import Record, current
+from .recorder import ARGUMENT, Record, current
 from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
 from .tensor import Tensor, blank, from_value
 from .view import NO_GRAD, Origin, View
@@ -149,13 +149,18 @@ def settled(given: Tensor, value: Value) -> Value:
 
 def renewed(seen: Tensor) -> Value:
     """What a view shows of a storage that was written since: it is recorded anew."""
-    view = seen._view
+    view, recorder = seen._view, current.recorder
     assert view is not None
-    value = _apply_chain(seen._storage.value, view.chain())
+    whole = seen._storage.value
+    if recorder.captured(whole) and whole.record is not ARGUMENT:
+        # A function that is traced finds it: derivatives must reach it from outside.
+        with nested.outside(recorder):
+            return renewed(seen)
+    value = _apply_chain(whole, view.chain())
     old = view.value
     if old.requires_grad and old.tape is None and old.viewed is not None:
         value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
-    if current.recorder.captured(seen._storage.value):
+    if recorder.captured(whole):
         return value
     if view.birth is not None and value.requires_grad and value.tape is not None:
         from .autograd.births import Refused

@@ -271,3 +271,23 @@ def test_errors_of_packing(lengths):
     packed = packing.pack_sequence([mg.zeros(3, 1)])
     with pytest.raises(ValueError, match="total_length"):
         packing.pad_packed_sequence(packed, total_length=2)
+
+
+def test_weights_that_lie_in_tensors_of_the_user_are_trained():
+    """They are views, which the first step writes over: the loop must find them as leaves."""
+    losses = []
+    for layer in pair("GRU", {"batch_first": True}, 3, 4):
+        library = mg if isinstance(layer, nn.Module) else torch
+        held = [p.data.clone() for p in layer.parameters()]
+        for p, own in zip(layer.parameters(), held, strict=True):
+            p.data = own
+        optimizer = library.optim.SGD(layer.parameters(), 0.1)
+        losses.append([])
+        for step in range(4):
+            loss = layer(library.tensor(array(3, 4, 3, seed=step)))[0].pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+        assert all((p == own).all() for p, own in zip(layer.parameters(), held, strict=True))
+    np.testing.assert_allclose(*losses, rtol=1e-12)
