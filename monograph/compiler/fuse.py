@@ -328,10 +328,10 @@ class Fusion:
         seen: set[int] = set()
         while stack:
             here = stack.pop()
-            if here.id in seen or isinstance(here, (Slot, Const)):
+            if here.id in seen or isinstance(here, Slot):
                 continue
             seen.add(here.id)
-            if self.is_boundary(here):
+            if self.is_boundary(here):  # a constant too, if it is a result: others read it there
                 found.add(here.id)
             else:
                 stack.extend(here.inputs)

@@ -95,3 +95,24 @@ def test_what_two_passes_compute_is_the_same_number():
         others = product.exp().sum(0)  # another pass, which needs the product itself
         mg.eval(largest, others)
         assert largest.sum(1).tolist() == [1] * 64
+
+
+def test_a_scatter_waits_for_a_constant_that_is_a_result():
+    """The gradient of the number is 1, which the scatters of the others read where it is stored."""
+    kept = []  # so that results lie in memory that nothing was written to before
+    for _ in range(2):
+        rows, number = mg.ones(5, 6, requires_grad=True), mg.ones((), requires_grad=True)
+        places = mg.tensor([0, 2, 4]), mg.tensor([1, 3, 5])
+        mg.synchronize()
+        with mg.config.override(backend="cpu", tier0_limit=0):
+            changed = rows.clone()
+            changed[places] *= 0.5
+            (
+                number + rows[places].sum() + (changed * 2)[places].sum() + changed.tanh().sum()
+            ).backward()
+            found = rows.grad.numpy()
+        kept += [rows.grad, number.grad, changed]
+        expected = np.full((5, 6), 1 / np.cosh(1.0) ** 2)
+        expected[[0, 2, 4], [1, 3, 5]] = 2 + 0.5 / np.cosh(0.5) ** 2
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert number.grad.item() == 1
