@@ -97,14 +97,15 @@ def test_what_two_passes_compute_is_the_same_number():
         assert largest.sum(1).tolist() == [1] * 64
 
 
-def test_a_scatter_waits_for_a_constant_that_is_a_result():
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_scatter_waits_for_a_constant_that_is_a_result(checks):
     """The gradient of the number is 1, which the scatters of the others read where it is stored."""
     kept = []  # so that results lie in memory that nothing was written to before
     for _ in range(2):
         rows, number = mg.ones(5, 6, requires_grad=True), mg.ones((), requires_grad=True)
         places = mg.tensor([0, 2, 4]), mg.tensor([1, 3, 5])
         mg.synchronize()
-        with mg.config.override(backend="cpu", tier0_limit=0):
+        with mg.config.override(backend="cpu", tier0_limit=0, bounds_checks=checks):
             changed = rows.clone()
             changed[places] *= 0.5
             (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,7 +37,7 @@ from ...runtime.waiting import on_synchronize
 from ...storage import Memory, Value
 from . import library
 from .packed import PackedProgram, second_program
-from .program import NativeProgram, facts_of_parts, pool, prepare_runtime
+from .program import NativeProgram, arena, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
 LOOPS = True  # programs have loops; elsewhere they are unrolled
@@ -146,6 +147,7 @@ class CpuExecutable:
         native_program.program.light = light and not on_host
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
+        self._spoils = config.bounds_checks  # memory, before it runs: what is read must be written
         self.native = self.latest = native_program
         written = [leaf for _, leaf in image.writes]
         self._packed = second_program(native_program, written, facts or (lambda: known))
@@ -219,6 +221,8 @@ class CpuExecutable:
             memory.address = results[place] = address
             memory.exposed = False
             memory.part_of = None
+        if self._spoils:
+            self._spoil(made)
         # The memory itself is held until the launch is over, not the values: they may move on.
         packed = self._packed
         if packed is None:
@@ -231,6 +235,15 @@ class CpuExecutable:
             self._waited = owner, owner.serial, made
             EXECUTOR.synchronize()
         return self._outcomes(leaves, made)
+
+    def _spoil(self, made: Sequence[Any]) -> None:
+        """Fill what it is to write, floats with NaN: what it has not written is not to be read."""
+        EXECUTOR.synchronize()
+        for memory in made:
+            if memory is not None:
+                ctypes.memset(memory.address, 0xFF, memory.block.nbytes)
+        nbytes = self.native.plan.arena_bytes
+        ctypes.memset(arena.address(nbytes), 0xFF, nbytes)
 
     def _launch(
         self, packed: PackedProgram, leaves: Sequence[Value], addresses: Sequence[int],
