@@ -36,8 +36,8 @@ _DRIVER = """
 @mg_instructions = global i64 0
 @mg_checks = global i64 0
 declare i32 @clock_gettime(i32, ptr)
+declare i32 @mg_get_team()
 declare void @mg_set_team(i32)
-@mg_threads = external global i64
 
 define internal i64 @now() {
   %time = alloca %timespec
@@ -130,10 +130,9 @@ execute.shared:
   %result = call i32 %execute(ptr %primitive, ptr %stream, i32 %extra.count, ptr %extras)
   ret i32 %result
 execute.alone:
+  %team = call i32 @mg_get_team()
   call void @mg_set_team(i32 1)
   %own.result = call i32 %execute(ptr %primitive, ptr %stream, i32 %extra.count, ptr %extras)
-  %threads = load i64, ptr @mg_threads
-  %team = trunc i64 %threads to i32
   call void @mg_set_team(i32 %team)
   ret i32 %own.result
 failed:

@@ -3,7 +3,7 @@
 Python fills a frame and `submit`s it; a thread whose loop holds no Python takes frames from a small
 queue in order and runs them. It spins briefly when idle, then sleeps. `wait` sleeps in slices
 with the GIL released, so that Ctrl-C is seen. The thread starts at the first submit and is the only
-one that enters OpenMP or oneDNN. In a forked child, and after exit has begun, there is no thread:
+one that enters OpenMP. In a forked child, and after exit has begun, there is no thread:
 programs run serially in the caller, inside `submit`. So do light programs that the caller waits for
 while the thread has nothing to do: they are over before another thread would have begun.
 """

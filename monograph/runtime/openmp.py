@@ -30,6 +30,9 @@ define void @mg_admit() {
 """
 
 _SERIAL = """
+define i32 @mg_get_team() {
+  ret i32 1
+}
 define void @mg_set_team(i32 %threads) {
   ret void
 }
@@ -50,9 +53,15 @@ _PARALLEL = """
 %task = type { ptr, ptr, i64, i64, i64, i64 }
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare void @omp_set_num_threads(i32)
+declare i32 @omp_get_max_threads()
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 declare i64 @llvm.smin.i64(i64, i64)
+
+define i32 @mg_get_team() {
+  %threads = call i32 @omp_get_max_threads()
+  ret i32 %threads
+}
 
 define void @mg_set_team(i32 %threads) {
   call void @omp_set_num_threads(i32 %threads)
@@ -193,7 +202,7 @@ def module() -> native.Module:
     """The compiled `mg_parallel`, callable from kernels that are loaded after this call.
 
     `mg_admit()` admits the calling thread. `mg_set_team(n)` tells OpenMP the team size that
-    libraries should use in the calling thread.
+    libraries should use in the calling thread, which `mg_get_team()` is.
     """
     gomp = library()
     if gomp is None:
@@ -201,14 +210,17 @@ def module() -> native.Module:
     else:
         native.link_symbols(_gomp_symbols(gomp))
         compiled = native.compile_cached(_STATE + _PARALLEL)
-    exported = ("mg_parallel", "mg_admit", "mg_set_team", "mg_threads")
+    exported = ("mg_parallel", "mg_admit", "mg_get_team", "mg_set_team", "mg_threads")
     native.link_symbols({name: compiled.address(name) for name in exported})
     ctypes.c_int64.from_address(compiled.address("mg_threads")).value = threads()
     return compiled
 
 
 def _gomp_symbols(gomp: ctypes.CDLL) -> dict[str, int]:
-    names = ("GOMP_parallel", "omp_set_num_threads", "omp_get_thread_num", "omp_get_num_threads")
+    names = (
+        "GOMP_parallel", "omp_set_num_threads", "omp_get_max_threads", "omp_get_thread_num",
+        "omp_get_num_threads",
+    )  # fmt: skip
     return {name: native.function_address(gomp, name) for name in names}
 
 

@@ -302,9 +302,15 @@ for _ in range(3):
 assert threads() == alone, (threads(), alone)  # nobody was called for help
 assert EXECUTOR._native.submitted.value == launched
 large = mg.rand(512, 512)
+mg.eval(large)
 assert abs((large @ large)[0, 0].item() - (large.numpy() @ large.numpy())[0, 0]) < 1e-2
 assert threads() == alone + 1, (threads(), alone)
-assert EXECUTOR._native.submitted.value == launched + 1
+(small @ small).sum().item(), (large @ large)[0, 0].item()
+child = os.fork()
+if not child:  # serial, behind a small product too
+    (small @ small).sum().item(), (large @ large)[0, 0].item()
+    os._exit(threads() - 1)
+assert os.waitpid(child, 0)[1] == 0
 """
 
 
