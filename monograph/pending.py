@@ -72,7 +72,9 @@ def live(recorder: Recorder) -> tuple[tuple[int, ...], tuple[tuple[int, int], ..
     writes: list[tuple[int, int]] = []
     taped: list[Value] = []  # results that a backward pass may follow
     epoch = recorder.epoch
-    shared = recorder.shared | held_elsewhere()
+    shared = held_elsewhere()
+    if recorder.shared:
+        shared = shared | recorder.shared
     for value in recorder.results:
         owner = value.owner
         if owner is None:

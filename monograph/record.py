@@ -35,6 +35,7 @@ from .recorder import (
     Signature,
     current,
     inference_storages,
+    new_record,
 )
 from .retention import is_time_to_cut
 from .runtime.waiting import reader, synchronize
@@ -314,11 +315,10 @@ def record_call(
     grad = recorder.grad
     if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
         _refuse_uses(inputs)
-    record = Record(signature, inputs, needs_grad and not grad)
+    stop = needs_grad and not grad
+    record = new_record(signature, inputs, stop, recorder.epoch, len(recorder.records))
     if signature.absent:
         return _without_data(record, needs_grad and grad)
-    record.born = recorder.epoch
-    record.place = len(recorder.records)
     # The user's line is that of the innermost frame outside this package.
     try:
         frame: Any = sys._getframe(nearest)

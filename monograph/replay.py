@@ -7,6 +7,7 @@ the caller, into a gradient, or over a storage.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
@@ -189,7 +190,7 @@ class Replay:
             self._spare(held)
         return [cell.value for cell in self.cells]
 
-    def _spare(self, held: set[int]) -> None:
+    def _spare(self, held: Set[int]) -> None:
         """Write to other memory where another thread is still to read what is there."""
         for storage in self.written():
             if storage is not None and id(storage.value) in held:

@@ -243,13 +243,14 @@ def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list
     As `Value.__init__` makes them, in half the time: a step of training makes dozens.
     """
     made = []
-    for index, meta in enumerate(metas):
+    index = 0  # counted by hand: `enumerate` takes as long as a third of the rest
+    for meta in metas:
         value = _blank()
         value.meta = meta
         value.record = record
         value.index = index
         value.epoch = epoch
-        value.position = place + index
+        value.position = place
         value.version = 0
         value.replaced = 0
         value.needed = 0
@@ -263,6 +264,8 @@ def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list
         value.gradient_of = None
         value.viewed = None
         made.append(value)
+        index += 1  # noqa: SIM113
+        place += 1
     return made
 
 

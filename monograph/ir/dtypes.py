@@ -148,6 +148,7 @@ ALIASES: dict[str, DType] = {
     "double": float64, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 _PARTS = {complex64: float32, complex128: float64}
+COMPLEX = frozenset(_PARTS)
 _BY_NUMPY: dict[np.dtype, DType] = {}
 _SIGNED_BY_SIZE = {1: int8, 2: int16, 4: int32, 8: int64}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.dtypes import float32
+from ..ir.dtypes import COMPLEX, float32
 from ..nn.parameter import fill_from_array, replace_contents, values_of
 from ..ops.complex import view_as_real
 from ..record import call_on
@@ -123,10 +123,11 @@ class Cohorts(Optimizer):
         counts = [count if name in used else 0 for name in self.fields]
         flags = [group[name] for name in self.flags]
         read: list[Any] = [*params, *[p._grad for p in params], *kept]
-        paired = any(p.dtype.is_complex for p in params)
+        values = values_of(read)
+        paired = not COMPLEX.isdisjoint([value.meta.dtype for value in values])
         results = call_on(
             type(self).operator.operator,  # of the class: of an instance it would be a method
-            values_of([_parts(x) for x in read] if paired else read),
+            values_of([_parts(x) for x in read]) if paired else values,
             self._numbers(group),
             (count, count, *counts, *flags),
         )

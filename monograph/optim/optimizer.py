@@ -293,6 +293,8 @@ class Optimizer:
         """Compute settings that are tensors: reading them flushes, which a record cannot stand."""
         for setting in self.live_settings:
             held = group[setting[0]]
+            if held.__class__ is float:
+                continue
             for number in held if isinstance(held, tuple) else (held,):
                 if isinstance(number, Tensor):
                     float(number.detach())
@@ -314,7 +316,7 @@ class Optimizer:
                 if not params:
                     continue
                 self._settle(group)
-                repeated = any(group is each for each in self._repeating)
+                repeated = [each for each in self._repeating if each is group]
                 for each_once in _rounds(params) if repeated else (params,):
                     self._update(group, each_once)
         finally:
