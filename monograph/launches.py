@@ -19,7 +19,7 @@ from .compiler.checks import Note, failed
 from .lines import line_of
 from .runtime import host, status
 from .runtime.waiting import synchronize
-from .storage import Value
+from .storage import Value, failures
 
 IN_FLIGHT = 64  # launches that are noted at most; then they are waited for
 
@@ -133,7 +133,8 @@ class Replayed(Launch):
 
 def forget(value: Value, failure: Failure, record: Any) -> None:
     """A result that was not computed: a promise again, or just a failure."""
-    value.memory, value.failed, value.record = None, failure, record
+    value.memory, value.record = None, record
+    failures[value] = failure
     packs.forget(value)
     storage = value.owner() if value.owner is not None else None
     if storage is not None and storage.value is value:

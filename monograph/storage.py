@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -147,7 +147,7 @@ class Value:
     # `needed` says after which backward pass a derivative was found to need it: see `tapes.py`.
     __slots__ = (
         "meta", "record", "index", "epoch", "position", "memory", "tape", "requires_grad", "leaf",
-        "owner", "replaces", "failed", "gradient_of", "version", "replaced", "viewed", "needed",
+        "owner", "replaces", "gradient_of", "version", "replaced", "viewed", "needed",
         "__weakref__",
     )  # fmt: skip
     memory: Memory | None
@@ -155,7 +155,6 @@ class Value:
     owner: ref[Storage] | None
     leaf: ref[Any] | None
     replaces: Value | None
-    failed: Any  # what went wrong when it was to be computed
     gradient_of: ref[Any] | None  # the tensor whose `.grad` it became
     viewed: Value | None
 
@@ -170,7 +169,7 @@ class Value:
         self.requires_grad = False
         self.version = self.replaced = self.needed = 0
         self.memory = self.tape = self.leaf = self.owner = self.replaces = None
-        self.failed = self.gradient_of = self.viewed = None
+        self.gradient_of = self.viewed = None
 
     @property
     def ready(self) -> bool:
@@ -202,9 +201,10 @@ class Value:
         """Why there are no contents, nor a history to compute them from."""
         if self.meta.absent:
             return errors.NoDataError()
-        if self.failed is not None:
-            failure: Exception = self.failed.exception()
-            return failure
+        failure = failures.get(self)
+        if failure is not None:
+            problem: Exception = failure.exception()
+            return problem
         return errors.GradientError(
             "one of the variables needed for gradient computation has been modified by an "
             "inplace operation: its old contents are gone"
@@ -234,6 +234,7 @@ class Value:
         return address
 
 
+failures: WeakKeyDictionary[Value, Any] = WeakKeyDictionary()  # why values were not computed
 _blank = partial(object.__new__, Value)
 
 
@@ -260,7 +261,6 @@ def promises(metas: Sequence[Meta], record: Any, epoch: int, place: int) -> list
         value.leaf = None
         value.owner = None
         value.replaces = None
-        value.failed = None
         value.gradient_of = None
         value.viewed = None
         made.append(value)

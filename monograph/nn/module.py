@@ -125,7 +125,7 @@ class Module(Stateful):
             ):  # fmt: skip
                 result = self._call_with_hooks(args, kwargs)
             else:
-                result = self.forward(*args, **kwargs)
+                result = self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         finally:
             recorder.depth -= 1
         if not recorder.grad and not recorder.depth:
