@@ -375,7 +375,8 @@ class Guards:
             if tensor._grad is None:
                 return "a gradient is None now"
         for optimizer, before, _ in self.optimizers:
-            if not _are_same(optimizer._facts(), before):
+            now = optimizer._facts()
+            if now is not before and not _are_same(now, before):
                 return f"the groups of {type(optimizer).__name__} are others now"
         if self._count != changes.count:
             told = self._changed_states() or self._changed_modules()

@@ -50,24 +50,24 @@ class DType:
             return twin
         return np.dtype(self.name)
 
-    @property
+    @cached_property
     def is_floating_point(self) -> bool:
         return self.kind is Kind.FLOAT
 
-    @property
+    @cached_property
     def is_complex(self) -> bool:
         return self.kind is Kind.COMPLEX
 
-    @property
+    @cached_property
     def is_signed(self) -> bool:
         return self.signed
 
-    @property
+    @cached_property
     def is_smooth(self) -> bool:
         """Whether derivatives can be taken by values of this dtype."""
         return self.kind >= Kind.FLOAT
 
-    @property
+    @cached_property
     def is_half(self) -> bool:
         """Whether values have 16 bits in memory and are computed with in float32."""
         return self.kind is Kind.FLOAT and self.itemsize == 2

@@ -11,6 +11,7 @@ from .. import errors
 from ..ir import build
 from ..ir.node import Slot
 from ..record import call
+from ..recorder import current
 from ..tensor import Tensor
 from . import comparison, elements, integers, math, matmul
 from .define import Scalar, function, operator
@@ -211,7 +212,9 @@ def _copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     if x.is_meta:
         expand(source, *x.shape)  # which says whether it fits
         return x
-    new = expand(source.to(x.dtype), *x.shape)
+    new = source.to(x.dtype)
+    if new._sizes != x._sizes or current.recorder.capture is not None:  # a trace is for any size
+        new = expand(new, *x.shape)
     return overwrite(x, new) if x.requires_grad else math.clone(new)
 
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import wraps
+from operator import is_
 from types import MappingProxyType
 from typing import Any
 
@@ -187,6 +188,7 @@ class Optimizer:
     _is_known = True  # whether its state is tensors only, that stay what they are
     _in_step = False
     _repeating: Sequence[Group] = ()  # groups that have a parameter twice
+    _latest_facts: tuple[list[Any], list[Any]] = ([], [])  # what they were made of, and they
     # Of one that wraps another and does not call `__init__`.
     _step_pre_hooks: Any = MappingProxyType({})
     _step_post_hooks: Any = MappingProxyType({})
@@ -330,22 +332,36 @@ class Optimizer:
             noted.append((self, self._facts(), self._state_facts()))
 
     def _facts(self) -> list[Any]:
-        """What a traced step takes for granted: hooks, groups, settings, where the state is."""
-        found: list[Any] = []
+        """What a traced step takes for granted: hooks, groups, settings, where the state is.
+
+        As a rule the very list of the last time, since all that it was made of is still there.
+        """
+        state = self.state
+        if state.__class__ is not States or not state.counted or not self._is_known:
+            return [*self._facts_of_groups(), *self._state_facts()]
+        seen: list[Any] = [state, *self._step_pre_hooks, *self._step_post_hooks]
+        seen += (*_every_step["before"], *_every_step["after"])
+        for group in self.param_groups:
+            seen.append(group)
+            seen += group.values()
+            seen += group["params"]
+        before, found = self._latest_facts
+        if len(seen) != len(before) or not all(map(is_, seen, before)):
+            found = self._facts_of_groups()
+            self._latest_facts = seen, found
+        return found
+
+    def _facts_of_groups(self) -> list[Any]:
+        found: list[Any] = [self.state]
         before, after = self._step_pre_hooks, self._step_post_hooks
         for hooks in (before, after, _every_step["before"], _every_step["after"]):
-            if hooks:
-                found += hooks.values()
+            found += hooks.values()
         apart = self._apart
         for group in self.param_groups:
             found.append(group)
             found += group["params"]
             found += [value for name, value in group.items() if name not in apart]
             found += [not group[name] for name in self.switches]
-        state = self.state
-        found.append(state)
-        if state.__class__ is not States or not state.counted or not self._is_known:
-            found += self._state_facts()
         return found
 
     def _state_facts(self) -> list[Any]:

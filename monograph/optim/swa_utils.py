@@ -38,12 +38,12 @@ def get_swa_avg_fn() -> Average:
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """The moving average for many tensors, in place."""
-    return _for_all(get_ema_avg_fn(decay))
+    return _drawn(get_ema_avg_fn(decay), lambda number: 1 - decay)
 
 
 def get_swa_multi_avg_fn() -> Averages:
     """The mean of all so far for many tensors, in place."""
-    return _for_all(get_swa_avg_fn())
+    return _drawn(get_swa_avg_fn(), lambda number: 1 / (number + 1))
 
 
 def _check_decay(decay: float) -> None:
@@ -56,6 +56,26 @@ def _for_all(average: Average) -> Averages:
         with no_grad():
             for mean, new in zip(averaged, current, strict=True):
                 mean.copy_(average(mean, new, num_averaged))
+
+    return update
+
+
+def _drawn(average: Average, share: Callable[[Any], Any]) -> Averages:
+    """Draw floats towards what is new by a share of the way; other numbers become `average`."""
+    one_by_one = _for_all(average)
+
+    def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
+        shares: dict[Any, Any] = {}  # by dtype: the number of averages may be a tensor
+        with no_grad():
+            for mean, new in zip(averaged, current, strict=True):
+                kind = mean.dtype
+                if not kind.is_floating_point or new.dtype is not kind:
+                    one_by_one([mean], [new], num_averaged)
+                    continue
+                if kind not in shares:
+                    number = num_averaged
+                    shares[kind] = share(number.to(kind) if isinstance(number, Tensor) else number)
+                mean.lerp_(new, shares[kind])
 
     return update
 
@@ -87,15 +107,18 @@ class AveragedModel(Module):
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
+        self._counted = (0, 0)  # which tensor counted the last call, and its version then
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
         """Take the model's present parameters into the averages."""
+        count = self.n_averaged
         with no_grad():
             own, given = self._averaged(self.module), self._averaged(model)
-            if int(self.n_averaged) == 0:
+            # Where nothing but the last call wrote to it, it is not zero and need not be read.
+            if self._counted != (id(count), count._version) and int(count) == 0:
                 for mean, new in zip(own, given, strict=True):
                     mean.copy_(new)
             elif self.avg_fn is not None:
@@ -104,12 +127,14 @@ class AveragedModel(Module):
                 (self.multi_avg_fn or get_swa_multi_avg_fn())(own, given, self.n_averaged)
             if not self.use_buffers:
                 for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
-                    mine.detach().copy_(theirs.detach())
-            self.n_averaged.add_(1)
+                    mine.copy_(theirs)
+            count.add_(1)
+            self._counted = id(count), count._version
 
     def _averaged(self, model: Module) -> list[Any]:
         held = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
-        return [t.detach() for t in held]
+        is_own = self.avg_fn is None and self.multi_avg_fn is None
+        return held if is_own else [t.detach() for t in held]  # as functions of users expect
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:

@@ -57,6 +57,31 @@ def test_averaged_model(name):
     )
 
 
+def test_the_first_average_is_a_copy_again_behind_a_reset():
+    ours, theirs, arrays = models()
+    own, their = (
+        s.AveragedModel(m) for s, m in ((optim.swa_utils, ours), (torch.optim.swa_utils, theirs))
+    )
+    for step, reset in enumerate((False, False, True, False, False)):
+        set_weights(ours, theirs, [a * (step + 1) for a in arrays])
+        if reset:
+            own.n_averaged.zero_(), their.n_averaged.zero_()
+        own.update_parameters(ours), their.update_parameters(theirs)
+        same(own, their)
+
+
+def test_averages_are_as_precise_as_what_they_are_of():
+    own, their = nn.Linear(2, 2).double(), torch.nn.Linear(2, 2).double()
+    means = optim.swa_utils.AveragedModel(own), torch.optim.swa_utils.AveragedModel(their)
+    for step in range(4):
+        with mg.no_grad(), torch.no_grad():
+            for p, q in zip(own.parameters(), their.parameters(), strict=True):
+                p.fill_(1 / (step + 3)), q.fill_(1 / (step + 3))
+        means[0].update_parameters(own), means[1].update_parameters(their)
+    for p, q in zip(means[0].parameters(), means[1].parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-14)
+
+
 def test_update_bn():
     ours, theirs, _ = models()
     batches = np.random.default_rng(1).normal(size=(3, 8, 2)).astype(np.float32)

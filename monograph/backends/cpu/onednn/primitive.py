@@ -38,7 +38,7 @@ ARGUMENT_DIFF_WEIGHTS = 161
 
 # What takes one thread some twenty microseconds: sharing it costs as much as it gains, and far more
 # where others want the processors too.
-ALONE_WORK, ALONE_BYTES = 1 << 20, 1 << 19
+ALONE_WORK, ALONE_BYTES = 1 << 21, 1 << 20
 
 _ZERO = (ctypes.c_float * 16)()  # oneDNN reads it, nothing writes
 
