@@ -342,6 +342,7 @@ def record_call(
 def _without_data(record: Record, tracked: bool) -> list[Value]:
     """The results of a call on the device `meta`: shapes, and the way back for derivatives."""
     outputs = [Value(meta) for meta in record.signature.outputs]
+    record.born = record.place = 0  # it stands in no recording
     if tracked and record.signature.operator.smooth:
         for value in outputs:
             value.requires_grad = value.meta.smooth

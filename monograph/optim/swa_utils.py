@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from ..autograd.modes import no_grad
+from ..ir.dtypes import float64
 from ..nn.module import Module
 from ..tensor import Tensor, tensor
 from .lr_scheduler.base import LRScheduler, per_group
@@ -73,8 +74,9 @@ def _drawn(average: Average, share: Callable[[Any], Any]) -> Averages:
                     one_by_one([mean], [new], num_averaged)
                     continue
                 if kind not in shares:
-                    number = num_averaged
-                    shares[kind] = share(number.to(kind) if isinstance(number, Tensor) else number)
+                    is_read = not isinstance(num_averaged, Tensor)
+                    exact = share(num_averaged if is_read else num_averaged.to(float64))
+                    shares[kind] = exact.to(kind) if isinstance(exact, Tensor) else exact
                 mean.lerp_(new, shares[kind])
 
     return update
@@ -92,6 +94,7 @@ class AveragedModel(Module):
     """
 
     n_averaged: Tensor
+    _counted = (0, 0)  # which tensor counted the last call, and its version then
 
     def __init__(
         self, model: Module, device: Any = None, avg_fn: Average | None = None,
@@ -107,7 +110,6 @@ class AveragedModel(Module):
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
-        self._counted = (0, 0)  # which tensor counted the last call, and its version then
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
@@ -118,7 +120,7 @@ class AveragedModel(Module):
         with no_grad():
             own, given = self._averaged(self.module), self._averaged(model)
             # Where nothing but the last call wrote to it, it is not zero and need not be read.
-            if self._counted != (id(count), count._version) and int(count) == 0:
+            if self._counted != (id(count), count._storage.version) and int(count) == 0:
                 for mean, new in zip(own, given, strict=True):
                     mean.copy_(new)
             elif self.avg_fn is not None:
@@ -129,7 +131,7 @@ class AveragedModel(Module):
                 for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                     mine.copy_(theirs)
             count.add_(1)
-            self._counted = id(count), count._version
+            self._counted = id(count), count._storage.version
 
     def _averaged(self, model: Module) -> list[Any]:
         held = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
