@@ -1,13 +1,12 @@
 # `make demo` and `make test` work on a fresh clone with only Python 3.11, pip and make: the
-# targets create .venv themselves. The stamps record what is installed in it, and are renewed when
-# pyproject.toml changes.
+# targets create .venv themselves. The two stamps record what is installed in it; both are
+# renewed when pyproject.toml changes.
 
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
-ALL := $(VENV)/.installed-all
 JOBS ?= 2
 
 .PHONY: help demo test test-all coverage lint format bench docs clean distclean
@@ -34,17 +33,13 @@ $(DEV): pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
 	@touch $@
 
-$(ALL): pyproject.toml | $(DEV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,dev,libraries]'
-	@touch $@
-
 demo: $(RUN)
 	$(PY) -m monograph.cli.main demo $(ARGS)
 
 test: $(DEV)
 	$(PY) -m pytest -n $(JOBS) -q $(ARGS)
 
-test-all: $(ALL)
+test-all: $(DEV)
 	$(PY) tools/test_all.py --jobs $(JOBS)
 
 coverage: $(DEV)
