@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Set
-from functools import partial
 from typing import Any
 from weakref import WeakSet, ref
 
@@ -49,48 +48,32 @@ class Record:
         "signature", "inputs", "stop", "code", "offset", "walk", "hooks", "born", "place", "marked",
     )  # fmt: skip
 
-    def __init__(self, signature: Signature, inputs: list[Any], stop: bool) -> None:
+    def __init__(
+        self, signature: Signature, inputs: list[Any], stop: bool, born: int = 0, place: int = 0
+    ) -> None:
+        # Each for itself: Python does `x = y = 0` in more steps.
         self.signature = signature
         self.inputs = inputs  # Values, None, or numbers
         self.stop = stop
         self.code: Any = None  # of the user's function, and how far into it
+        self.offset = 0
+        self.walk = 0  # the backward pass that freed what this one needs
         self.hooks: Any = None  # of the user's, on its node in the graph
-        self.offset = self.walk = 0  # `walk` is the backward pass that freed what this one needs
+        self.born = born  # the epoch of the recording that it was made for, and where
+        self.place = place
         self.marked = 0  # see `tapes.py`
-        self.born = self.place = 0  # the epoch of the recording that it was made for, and where
 
     def copy(self) -> Record:
         """The same call, with a list of inputs of its own."""
-        made = Record(self.signature, list(self.inputs), self.stop)
+        made = Record(self.signature, list(self.inputs), self.stop, self.born, self.place)
         made.code, made.offset = self.code, self.offset
-        made.walk, made.hooks, made.born, made.place = self.walk, self.hooks, self.born, self.place
+        made.walk, made.hooks = self.walk, self.hooks
         return made
 
     @property
     def line(self) -> str:
         """The user's file and line."""
         return line_of(self.code, self.offset)
-
-
-_blank = partial(object.__new__, Record)
-
-
-def new_record(
-    signature: Signature, inputs: list[Any], stop: bool, born: int, place: int
-) -> Record:
-    """As `Record(…)` makes it, in two thirds of the time."""
-    made = _blank()
-    made.signature = signature
-    made.inputs = inputs
-    made.stop = stop
-    made.code = None
-    made.hooks = None
-    made.offset = 0
-    made.walk = 0
-    made.marked = 0
-    made.born = born
-    made.place = place
-    return made
 
 
 class Freed(Record):

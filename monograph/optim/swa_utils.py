@@ -74,9 +74,9 @@ def _drawn(average: Average, share: Callable[[Any], Any]) -> Averages:
                     one_by_one([mean], [new], num_averaged)
                     continue
                 if kind not in shares:
-                    is_read = not isinstance(num_averaged, Tensor)
-                    exact = share(num_averaged if is_read else num_averaged.to(float64))
-                    shares[kind] = exact.to(kind) if isinstance(exact, Tensor) else exact
+                    pending = isinstance(num_averaged, Tensor)
+                    found = share(num_averaged.to(float64) if pending else num_averaged)
+                    shares[kind] = found.to(kind) if isinstance(found, Tensor) else found
                 mean.lerp_(new, shares[kind])
 
     return update
