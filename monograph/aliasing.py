@@ -57,16 +57,14 @@ def view_of(
 
 
 def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor | None:
-    """The view as data, if it is one piece of memory that is known already.
+    """The view of known data as data, if it is one piece of memory.
 
     A slice of the data, `x[i : i + 64]`, then is a leaf like any other: where it begins is no part
     of the program.
     """
-    if not isinstance(base, Tensor):
-        return None
     storage = base._storage
     whole = storage.value
-    if whole.memory is None or whole.requires_grad or whole.meta.strides is not None:
+    if whole.requires_grad or whole.meta.strides is not None:
         return None
     # A replay reads the storage of its day.
     if base._value().requires_grad or current.recorder.hold:

@@ -122,14 +122,13 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     if _override is not None and (taken := _override(operator, inputs, attributes)) is not None:
         return taken[0]
     base = inputs[0]
-    try:
-        piece = _part(base, operator, attributes)
-    except errors.SparseOperand:
-        base = None
-    if base is None:
-        return _sparse(operator, inputs, attributes)
-    if piece is not None:
-        return piece
+    if isinstance(base, handle_class):
+        try:
+            known = base._storage.value.memory is not None
+        except errors.SparseOperand:
+            return _sparse(operator, inputs, attributes)
+        if known and (piece := _part(base, operator, attributes)) is not None:
+            return piece
     recorder = current.recorder
     outputs = _call_values(recorder, operator, inputs, attributes)
     if outputs.__class__ is list:

@@ -124,7 +124,7 @@ class Cohorts(Optimizer):
         flags = [group[name] for name in self.flags]
         read: list[Any] = [*params, *[p._grad for p in params], *kept]
         values = values_of(read)
-        paired = not COMPLEX.isdisjoint([value.meta.dtype for value in values])
+        paired = not COMPLEX.isdisjoint([value.meta.dtype for value in values[:count]])
         results = call_on(
             type(self).operator.operator,  # of the class: of an instance it would be a method
             values_of([_parts(x) for x in read]) if paired else values,

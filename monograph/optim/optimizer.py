@@ -295,11 +295,10 @@ class Optimizer:
         """Compute settings that are tensors: reading them flushes, which a record cannot stand."""
         for setting in self.live_settings:
             held = group[setting[0]]
-            if held.__class__ is float:
-                continue
-            for number in held if isinstance(held, tuple) else (held,):
-                if isinstance(number, Tensor):
-                    float(number.detach())
+            if len(setting) > 1:
+                held = held[setting[1]]
+            if held.__class__ is not float and isinstance(held, Tensor):
+                float(held.detach())
 
     # --- stepping ---
 

@@ -46,15 +46,15 @@ def class_bytes(nbytes: int) -> int:
 class Block:
     """Memory lent by a pool, given back when this object is collected."""
 
-    __slots__ = ("_idle", "address", "nbytes")
+    __slots__ = ("idle", "address", "nbytes")
 
     def __init__(self, address: int, nbytes: int, idle: list[int]) -> None:
         self.address = address
         self.nbytes = nbytes
-        self._idle = idle
+        self.idle = idle
 
     def __del__(self) -> None:
-        self._idle.append(self.address)
+        self.idle.append(self.address)
 
     def __repr__(self) -> str:
         return f"Block(address={self.address:#x}, nbytes={self.nbytes})"

@@ -125,6 +125,7 @@ def is_light(facts: Sequence[Facts]) -> bool:
 
 
 _blank_memory = partial(object.__new__, Memory)
+_blank_block = partial(object.__new__, Block)
 
 
 class CpuExecutable:
@@ -217,7 +218,10 @@ class CpuExecutable:
                 address = pool.create(nbytes)
             made[place] = memory = _blank_memory()  # `Memory(None, …)`, without the call
             memory.data = None
-            memory.block = Block(address, nbytes, idle)
+            memory.block = block = _blank_block()
+            block.address = address
+            block.nbytes = nbytes
+            block.idle = idle
             memory.address = results[place] = address
             memory.exposed = False
             memory.part_of = None
