@@ -36,7 +36,7 @@ def view_of(
         and storage.value.meta.strides is None
         and (view is None or (origin is not None and origin[1] is None and not origin[2]))
     ):  # of what lies as on a storage of its own, and so does the result
-        origin = (value.meta, None, ())
+        origin = value.meta.origin
     else:
         meta, strides, steps = base._origin()
         origin = (meta, strides, (*steps, (operator, attributes)))
@@ -92,7 +92,7 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
     if dtype is not whole.meta.dtype:
         data = data.reshape(-1).view(dtype.numpy)
     if begin == 0:
-        origin = (value.meta, None, ())
+        origin = value.meta.origin
     if size != data.size:
         data = data.reshape(-1)[begin : begin + size]
     value.memory = piece = Memory(data.reshape(shape))

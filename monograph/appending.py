@@ -12,7 +12,7 @@ from typing import Any
 
 from . import errors, history
 from .compiler.recording import BACKWARD
-from .recorder import ARGUMENT, Record, Recorder, current
+from .recorder import ARGUMENT, Record, Recorder, current, new_record
 from .residuals import Residuals
 from .signatures import known_signature
 from .storage import Value, promises
@@ -166,7 +166,7 @@ def _adopt_known(recorder: Recorder, value: Value) -> None:
     contents.memory = value.memory
     computed = Value(value.meta, value.record, value.index, value.epoch, value.position)
     recorder.results[value.position] = computed
-    (made,) = append(recorder, Record(known_signature(value.meta), [computed, contents], False))
+    (made,) = append(recorder, new_record(known_signature(value.meta), [computed, contents], False))
     value.position = made.position
     recorder.results[made.position] = value
     recorder.known.append(value)

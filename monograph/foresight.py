@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
-from .recorder import Record, Recorder
+from .recorder import Record, Recorder, new_record
 from .signatures import backward_signature
 from .storage import Value
 
@@ -64,7 +64,7 @@ class Foresight:
         if any([leaf.tape is not None for leaf in recorder.leaves]):
             return ()  # derivatives go on beyond this recording
         metas = (root.meta, None, *[leaf.meta for leaf in leaves])
-        record = Record(backward_signature(metas), [root, None, *leaves], True)
+        record = new_record(backward_signature(metas), [root, None, *leaves], True)
         gradients = append(recorder, record)
         recorder.ahead = Ahead(key, root, leaves, gradients)
         return tuple([value.position for value in gradients])

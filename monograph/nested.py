@@ -13,7 +13,7 @@ import numpy as np
 
 from . import appending, errors, record
 from .lines import user_line
-from .recorder import ARGUMENT, Record, Recorder, current
+from .recorder import ARGUMENT, Recorder, current, new_record
 from .storage import Storage, Value
 
 
@@ -65,7 +65,9 @@ def read_outside(recorder: Recorder, storage: Storage) -> np.ndarray:
                 copies.setdefault(id(here), here)
                 continue
             given = [copies[id(v)] if isinstance(v, Value) else v for v in inputs]
-            made = appending.append(outer, Record(here.record.signature, given, here.record.stop))
+            made = appending.append(
+                outer, new_record(here.record.signature, given, here.record.stop)
+            )
             copies[id(here)] = made[here.index]
         return record.read(Storage(copies[id(storage.value)]))
 

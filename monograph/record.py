@@ -35,6 +35,7 @@ from .recorder import (
     Signature,
     current,
     inference_storages,
+    new_record,
 )
 from .retention import is_time_to_cut
 from .runtime.waiting import reader, synchronize
@@ -314,7 +315,7 @@ def record_call(
     if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
         _refuse_uses(inputs)
     stop = needs_grad and not grad
-    record = Record(signature, inputs, stop, recorder.epoch, len(recorder.records))
+    record = new_record(signature, inputs, stop, recorder.epoch, len(recorder.records))
     if signature.absent:
         return _without_data(record, needs_grad and grad)
     # The user's line is that of the innermost frame outside this package.

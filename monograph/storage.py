@@ -27,9 +27,13 @@ class Meta:
     in memory they do not say. `plain` is the contiguous Meta of this shape and dtype, `own` the one
     of a tensor that lies like this one on a storage of its own: without gaps. A kind is `absent` if
     its values have no contents (the device `meta`); `present` is the same kind with contents.
+    `origin` says how a tensor of this kind lies that begins where its storage does: see `view.py`.
     """
 
-    __slots__ = ("shape", "dtype", "size", "smooth", "strides", "plain", "own", "absent", "present")
+    __slots__ = (
+        "shape", "dtype", "size", "smooth", "strides", "plain", "own", "absent", "present",
+        "origin",
+    )  # fmt: skip
     shape: Shape
     dtype: DType
     size: int
@@ -39,6 +43,7 @@ class Meta:
     own: Meta
     absent: bool
     present: Meta
+    origin: tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
@@ -58,6 +63,7 @@ def meta_of(shape: Shape, dtype: DType) -> Meta:
         found.size = int(np.prod(shape, dtype=np.int64)) if shape else 1
         found.strides, found.plain, found.own = None, found, found
         found.absent, found.present = False, found
+        found.origin = found, None, ()
         _metas[shape, dtype] = found
     return found
 
@@ -79,6 +85,7 @@ def laid_out(plain: Meta, strides: tuple[int, ...]) -> Meta:
             found.shape, found.dtype, found.size = shape, plain.dtype, plain.size
             found.smooth, found.strides, found.plain = plain.smooth, strides, plain
             found.absent, found.present = False, found
+            found.origin = found, strides, ()
             dense = dense_like(shape, [(shape, strides)])
             found.own = found if dense == strides else laid_out(plain, dense)
         _strided[plain, strides] = found
@@ -104,6 +111,7 @@ def absent_of(meta: Meta) -> Meta:
         found.smooth, found.strides = meta.smooth, meta.strides
         found.absent, found.present = True, meta
         found.plain, found.own = absent_of(meta.plain), absent_of(meta.own)
+        found.origin = found, found.strides, ()
     return found
 
 

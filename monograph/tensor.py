@@ -174,8 +174,7 @@ class Tensor(Readable):
         """Kind and strides that the geometry follows from, and the views from there."""
         storage, view = self._storage, self._view
         if view is None:
-            meta = storage.value.meta
-            return meta, meta.strides, ()
+            return storage.value.meta.origin
         if view.origin is None or view.version != storage.version:
             return storage.value.meta, storage.strides, view.chain()
         meta, strides, steps = view.origin

@@ -16,7 +16,7 @@ from typing import Any
 from .. import appending, launches, pending, record, statistics
 from ..compiler.recording import BACKWARD
 from ..config import config
-from ..recorder import ARGUMENT, Record, Recorder, current
+from ..recorder import ARGUMENT, Record, Recorder, current, new_record
 from ..signatures import backward_signature, known_signature, signature_of
 from ..storage import Meta, Value
 from ..tensor import Tensor, from_value
@@ -283,7 +283,7 @@ def _known_record(meta: Meta) -> Record:
     """A record that says that a result is known: one for all of a kind, as it names no values."""
     found = _known_records.get(meta)
     if found is None:
-        found = _known_records[meta] = Record(known_signature(meta), [None, None], False)
+        found = _known_records[meta] = new_record(known_signature(meta), [None, None], False)
     return found
 
 
@@ -308,14 +308,14 @@ def _differentiate(
         tuple([None if v is None else v.meta for v in inputs]), len(sources)
     )
     refs = [None if v is None else made.place(v) for v in inputs]
-    first = made.entry(Record(signature, inputs, False), refs)
+    first = made.entry(new_record(signature, inputs, False), refs)
     wanted, metas = [], []
     for n, target in enumerate(targets):
         place, meta = first + n, signature.outputs[n]
         held = gradients.get(id(target))
         if held is not None:
             summed = signature_of(add.operator, (), [held.meta, meta])
-            place = made.entry(Record(summed, [None, None], False), (made.place(held), place))
+            place = made.entry(new_record(summed, [None, None], False), (made.place(held), place))
             meta = summed.outputs[0]
         wanted.append(place)
         metas.append(meta)

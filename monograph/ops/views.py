@@ -7,12 +7,14 @@ where the elements do not lie so that they could.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from .. import errors
 from ..geometry import geometry_of
 from ..ir import build
 from ..ir.dtypes import DType
+from ..record import call_view
 from ..tensor import Size, Tensor, from_numpy
 from .complex import joined_pairs, parted, read_through
 from .define import function
@@ -27,6 +29,9 @@ from .shape import (
     transpose,
     write_view,
 )
+
+_RESHAPE = reshape_to.operator  # called as `reshape_to` calls it, without one more call
+_reshaped: Callable[..., Tensor] = call_view
 
 
 def integer(value: Any) -> int:
@@ -72,7 +77,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """
     wanted = sizes_of(sizes, shape)
     if input._is_plain() or _fits(input, wanted):
-        return reshape_to(input, wanted)
+        return _reshaped(_RESHAPE, (input,), (wanted,))
     return reshape_copy(input, wanted)
 
 
@@ -97,7 +102,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = Non
             f"{list(input.shape)} and stride {list(input.stride())}: at least one axis spans two "
             "that do not follow each other in memory; use reshape()"
         )
-    return reshape_to(input, wanted)
+    return _reshaped(_RESHAPE, (input,), (wanted,))
 
 
 def _reinterpreted(x: Tensor, dtype: DType) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
+from sys import getrefcount
 from threading import Lock
 from typing import Any
 
@@ -124,6 +125,12 @@ def is_light(facts: Sequence[Facts]) -> bool:
     return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
 
 
+# A small result of a program lies where it lay before, once nobody holds that memory any more: to
+# make it anew each time, and to give it back, would take a microsecond. Who may still look at it
+# is seen from Python's counts of references, in which the one who asks is counted too.
+KEPT, KEPT_BYTES = 2, 1 << 12
+_KEPT_AND_HERE, _HELD_ONCE = 3, 2
+
 _blank_memory = partial(object.__new__, Memory)
 _blank_block = partial(object.__new__, Block)
 
@@ -172,10 +179,12 @@ class CpuExecutable:
         # From the addresses of leaves and a zero to those of results; new ones have the zero.
         leaf_of = [self._in_place.get(place, -1) for place in range(len(nonempty))]
         self._addresses = itemgetter(*leaf_of, -1, -1)  # two at least: it returns a tuple then
-        self._fresh = [
-            (place, nbytes, pool.idle(nbytes)) for place, nbytes in enumerate(native_program.sizes)
+        # Of the others number, size, where the pool has such, and memory of theirs from before.
+        self._fresh: list[tuple[int, int, list[int], list[Memory]]] = [
+            (place, nbytes, pool.idle(nbytes), [])
+            for place, nbytes in enumerate(native_program.sizes)
             if place not in self._in_place
-        ]  # fmt: skip
+        ]
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, k in self._place.items() if k in self._in_place)
         # Where each result is found after a launch: behind what is new, a None and the leaves.
@@ -211,20 +220,30 @@ class CpuExecutable:
         results = [*self._addresses((*addresses, 0))]
         del results[-2:]
         made: list[Any] = [None] * len(results)
-        for place, nbytes, idle in self._fresh:  # `pool.allocate`, without the calls
-            try:
-                address = idle.pop()
-            except IndexError:
-                address = pool.create(nbytes)
-            made[place] = memory = _blank_memory()  # `Memory(None, …)`, without the call
-            memory.data = None
-            memory.block = block = _blank_block()
-            block.address = address
-            block.nbytes = nbytes
-            block.idle = idle
-            memory.address = results[place] = address
-            memory.exposed = False
-            memory.part_of = None
+        for place, nbytes, idle, kept in self._fresh:
+            for memory in kept:
+                free = getrefcount(memory) == _KEPT_AND_HERE and memory.data is None
+                if free and getrefcount(memory.block) == _HELD_ONCE:
+                    break
+            else:
+                try:  # `pool.allocate`, without the calls
+                    address = idle.pop()
+                except IndexError:
+                    address = pool.create(nbytes)
+                memory = _blank_memory()  # `Memory(None, …)`, without the call
+                memory.data = None
+                memory.block = block = _blank_block()
+                block.address = address
+                block.nbytes = nbytes
+                block.idle = idle
+                memory.address = address
+                memory.exposed = False
+                memory.part_of = None
+                if nbytes <= KEPT_BYTES:
+                    del kept[: len(kept) - KEPT + 1]
+                    kept.append(memory)
+            made[place] = memory
+            results[place] = memory.address
         if self._spoils:
             self._spoil(made)
         # The memory itself is held until the launch is over, not the values: they may move on.
