@@ -109,7 +109,8 @@ def cached_step(quick: bool) -> Table:
     table.rows += [
         ["operators recorded, compilations, launches",
          f"{counts.recorded}, {counts.compilations}, {counts.launches}", "–, 0, 1"],
-        ["step, waited for: median of the quietest hundred", MICRO.format(Spread.of(times).median), "–"],
+        ["step, waited for: median of the quietest hundred",
+         MICRO.format(Spread.of(times).median), "–"],
         ["step, waited for: shortest", MICRO.format(min(times)), "–"],
         ["of which in kernels (sum of shortest)", MICRO.format(kernels), "–"],
         ["beyond kernels, per step", MICRO.format(beyond), f"≤ {budget} µs (50 + 4 per operator)"],

@@ -43,6 +43,17 @@ def form(recorder: Recorded, wanted: Any, writes: Any, rows: Rows = ()) -> Recor
     return Recording(tuple(entries), leaves, slots, wanted, writes, shapes, rows)
 
 
+def calls(recorder: Recorded) -> tuple[Any, ...]:
+    """What was recorded but for sizes: operators, and how they are wired."""
+    found: list[Any] = []
+    at = 0
+    for record in recorder.records:
+        end = at + 1 + len(record.inputs)
+        found += (record.signature.operator, record.stop, *recorder.key[at + 1 : end])
+        at = end
+    return tuple(found)
+
+
 def rows(recorder: Recorder) -> Rows:
     """Numbers of leaves that are pieces of one array, each lying directly behind the one before.
 

@@ -401,6 +401,8 @@ def flush(reason: str) -> None:
         often = recorder.capture is not None and reason == "jit"
         executable = programs.find(key, wanted, writes, often)
         if executable is None:
+            if not gradients:
+                wanted = residuals.expect(key, pending.calls(recorder), wanted)
             recording = pending.form(recorder, wanted, writes, rows)
             executable = programs.make(key, recording, config.backend, often)
             executable.key = key

@@ -21,7 +21,8 @@ class Residuals:
     """What flushes keep for backward passes that came after them the last time.
 
     A pass that finds a result gone, and dear to compute again, notes which flush could have kept
-    it. The next flush with the same key does.
+    it. The next flush with the same key does, and so does the first one of the same calls on other
+    sizes.
     """
 
     REMEMBERED = 128  # flushes
@@ -32,6 +33,8 @@ class Residuals:
         self._latest: dict[int, tuple[Any, Sequence[Turns]]] = {}  # epoch → key, and its loops
         self._epochs: deque[int] = deque()  # its keys, the oldest first: a dictionary looks long
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
+        self._calls: dict[Any, Any] = {}  # key of a recording → its calls, whatever the sizes
+        self._alike: dict[Any, set[int]] = {}  # calls → positions
 
     def note(self, value: Value) -> None:
         """A result is recorded again for a backward pass."""
@@ -62,6 +65,8 @@ class Residuals:
         place = value.position
         if not any([first <= place < first + count * width for first, count, width in turns]):
             self.wanted.setdefault(key, set()).add(place)
+            if key in self._calls:
+                self._alike.setdefault(self._calls[key], set()).add(place)
 
     def looped(self, epoch: int) -> Any:
         """The key of a flush in which loops of Python's were recorded; None for others."""
@@ -79,6 +84,15 @@ class Residuals:
         """The positions that a flush is to compute, with those a backward pass will ask for."""
         kept = self.wanted.get(key) if self.wanted else None  # to hash a key takes a while
         return wanted if kept is None else tuple(sorted(kept.union(wanted)))
+
+    def expect(self, key: Any, calls: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """`extend` for a recording that has no program yet, by what was asked of others like it."""
+        self._calls[key] = calls
+        kept = self._alike.get(calls)
+        if kept is None or kept.issubset(wanted):
+            return wanted
+        self.wanted.setdefault(key, set()).update(kept)
+        return tuple(sorted(kept.union(wanted)))
 
     def _is_dear(self, signature: Any) -> bool:
         """Whether a call does more than look at each element."""

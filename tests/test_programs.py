@@ -101,3 +101,24 @@ def test_places_read_one_by_one_are_not_compiled_for_each_number_of_them():
         expected = 2 * (row - row.mean()) / (row.std(ddof=1) + 1)
         assert abs(parts[-1].item() - expected[-1]) < 1e-5
     assert mg.stats().compilations == 0
+
+
+def test_what_a_backward_pass_needs_is_known_for_other_sizes_too():
+    layer = mg.nn.Linear(8, 8)
+
+    def compiled(rows):
+        before = mg.stats().compilations
+        h = layer(mg.ones(rows, 8)).tanh()
+        shares = mg.softmax(h @ layer.weight, 0)
+        loss = (shares * shares).sum()
+        loss.item()
+        layer.zero_grad()
+        loss.backward()
+        layer.weight.grad.sum().item()
+        return mg.stats().compilations - before
+
+    with mg.config.override(tier0_limit=0):
+        for _ in range(4):
+            compiled(5)
+        assert compiled(9) > 0
+        assert [compiled(9), compiled(12), compiled(9)] == [0, 0, 0]
