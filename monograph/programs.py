@@ -107,17 +107,24 @@ class Programs:
             return self._interpreted_again(key, wanted, writes)
         return None
 
-    def make(self, key: Any, recording: Recording, backend: str, often: bool = False) -> Executable:
-        """Find the program on disk, interpret it for now, or compile it and keep it."""
+    def make(
+        self, key: Any, recording: Recording, backend: str, often: bool = False, again: bool = False
+    ) -> Executable:
+        """Find the program on disk, interpret it for now, or compile it and keep it.
+
+        If it is sure to come `again`, it is not interpreted for being small.
+        """
         started = time.perf_counter()
         try:
             with _no_collector():
-                return self._make(key, recording, backend, often)
+                return self._make(key, recording, backend, often, again)
         finally:
             statistics.counters.program_seconds += time.perf_counter() - started
             statistics.note_span("make the program", started)
 
-    def _make(self, key: Any, recording: Recording, backend: str, often: bool) -> Executable:
+    def _make(
+        self, key: Any, recording: Recording, backend: str, often: bool, again: bool
+    ) -> Executable:
         if self._seen is not None:
             member = self._member(key, recording, backend)
             lookup = self._lookup(key, recording, _digest(recording, backend), member)
@@ -149,7 +156,8 @@ class Programs:
                 return self._share(key, executable, lambda: digest)
         if often:
             return self._compile(key, recording, backend, digest, lookup)
-        if backend == "cpu" and key not in self._met and _is_small(recording):
+        new = key not in self._met and not again
+        if backend == "cpu" and new and _is_small(recording):
             self._met[key] = self._meetings
             self._note_meeting()
             return _interpreted(recording)

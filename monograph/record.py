@@ -362,6 +362,7 @@ def _foreign(operator: Operator, given: Any) -> Any:
 
 # --- flushing -----------------------------------------------------------------------------------
 
+LOOP = "backward in a loop"  # a reason to flush: where it is one, that place comes again
 programs = Programs()
 foresight = Foresight()
 observer: Any = None  # the profiler, while it is on
@@ -404,7 +405,8 @@ def flush(reason: str) -> None:
             if not gradients:
                 wanted = residuals.expect(key, pending.calls(recorder), wanted)
             recording = pending.form(recorder, wanted, writes, rows)
-            executable = programs.make(key, recording, config.backend, often)
+            again = reason == LOOP
+            executable = programs.make(key, recording, config.backend, often, again)
             executable.key = key
         # The equal key of the first time, where there is one: this one is freed at once.
         if not gradients:

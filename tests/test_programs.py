@@ -122,3 +122,15 @@ def test_what_a_backward_pass_needs_is_known_for_other_sizes_too():
             compiled(5)
         assert compiled(9) > 0
         assert [compiled(9), compiled(12), compiled(9)] == [0, 0, 0]
+
+
+def test_a_loop_that_updates_by_hand_is_not_interpreted_for_being_small():
+    weight = mg.ones(4, requires_grad=True)
+    before = mg.stats().interpreted
+    for _ in range(6):
+        (weight * weight).sum().backward()
+        with mg.no_grad():
+            weight -= 0.1 * weight.grad
+            weight.grad = None
+    weight.tolist()
+    assert mg.stats().interpreted - before <= 1  # what is left when the loop has ended

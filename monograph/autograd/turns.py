@@ -43,4 +43,4 @@ def end_pass(retain: bool) -> None:
         _passes[line] = recorder.epoch
         return
     _passes[line] = _LOOP
-    record.flush("backward in a loop")
+    record.flush(record.LOOP)
