@@ -133,7 +133,7 @@ def jit_row(kernels: float, quick: bool) -> list[str]:
 def _quiet(action: Callable[[], object], windows: int) -> list[float]:
     """Microseconds of every call in the quietest of some windows.
 
-    A neighbour on the same processor makes all of Python half as fast again, for seconds.
+    A neighbour on the same core makes all of Python take half as long again, for seconds.
     """
     found = [_each(action, 100) for _ in range(windows)]
     return min(found, key=lambda times: Spread.of(times).median)

@@ -4,6 +4,7 @@ Both are processes of their own: a library that has been imported holds on to th
 """
 
 import importlib.metadata
+import importlib.util
 import os
 import subprocess
 import sys
@@ -41,6 +42,8 @@ def run(*command):
 
 def saved(program, tmp_path_factory):
     """A folder with what PyTorch makes of every model of a program."""
+    if importlib.util.find_spec("torchvision") is None:
+        pytest.skip("needs torchvision: pip install 'monograph[libraries]'")
     folder = tmp_path_factory.mktemp(program.removesuffix(".py"))
     run(PROGRAMS / program, "save", folder)
     return folder

@@ -126,10 +126,22 @@ def is_light(facts: Sequence[Facts]) -> bool:
 
 
 # A small result of a program lies where it lay before, once nobody holds that memory any more: to
-# make it anew each time, and to give it back, would take a microsecond. Who may still look at it
-# is seen from Python's counts of references, in which the one who asks is counted too.
+# make it anew each time, and to give it back, would take half a microsecond.
 KEPT, KEPT_BYTES = 2, 1 << 12
-_KEPT_AND_HERE, _HELD_ONCE = 3, 2
+
+
+def _counts() -> tuple[int, int]:
+    """What Python counts of references to a memory that nobody else holds, and to its block.
+
+    Those who ask are counted too, in some versions of Python: so it is asked as `run` does.
+    """
+    kept = [Memory(block=Block(0, 0, []))]
+    for memory in kept:
+        alone = getrefcount(memory)
+    return alone, getrefcount(memory.block)
+
+
+_MEMORY_ALONE, _BLOCK_ALONE = _counts()
 
 _blank_memory = partial(object.__new__, Memory)
 _blank_block = partial(object.__new__, Block)
@@ -222,8 +234,8 @@ class CpuExecutable:
         made: list[Any] = [None] * len(results)
         for place, nbytes, idle, kept in self._fresh:
             for memory in kept:
-                free = getrefcount(memory) == _KEPT_AND_HERE and memory.data is None
-                if free and getrefcount(memory.block) == _HELD_ONCE:
+                alone = getrefcount(memory) == _MEMORY_ALONE and memory.data is None
+                if alone and getrefcount(memory.block) == _BLOCK_ALONE:
                     break
             else:
                 try:  # `pool.allocate`, without the calls
