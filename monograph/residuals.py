@@ -27,6 +27,7 @@ class Residuals:
 
     REMEMBERED = 128  # flushes
     SMALL = 1 << 10  # elements
+    CALLS = 1 << 12  # recordings
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
@@ -87,6 +88,8 @@ class Residuals:
 
     def expect(self, key: Any, calls: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """`extend` for a recording that has no program yet, by what was asked of others like it."""
+        if len(self._calls) >= self.CALLS:  # of a program whose recordings are ever new ones
+            self._calls.clear()
         self._calls[key] = calls
         kept = self._alike.get(calls)
         if kept is None or kept.issubset(wanted):

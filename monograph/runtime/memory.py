@@ -46,15 +46,15 @@ def class_bytes(nbytes: int) -> int:
 class Block:
     """Memory lent by a pool, given back when this object is collected."""
 
-    __slots__ = ("idle", "address", "nbytes")
+    __slots__ = ("_idle", "address", "nbytes")
 
     def __init__(self, address: int, nbytes: int, idle: list[int]) -> None:
         self.address = address
         self.nbytes = nbytes
-        self.idle = idle
+        self._idle = idle
 
     def __del__(self) -> None:
-        self.idle.append(self.address)
+        self._idle.append(self.address)
 
     def __repr__(self) -> str:
         return f"Block(address={self.address:#x}, nbytes={self.nbytes})"
@@ -134,21 +134,15 @@ class Pool:
 
     def allocate(self, nbytes: int) -> Block:
         """Lend a block of at least `nbytes`; its content is whatever was there before."""
-        idle = self.idle(nbytes)
+        size = class_bytes(nbytes)
+        idle = self._idle.get(size)
+        if idle is None:
+            idle = self._idle.setdefault(size, [])
         try:
             address = idle.pop()
         except IndexError:
-            address = self.create(nbytes)
+            address = self._create(size)
         return Block(address, nbytes, idle)
-
-    def idle(self, nbytes: int) -> list[int]:
-        """Addresses of the idle blocks that serve `nbytes`: always the same list.
-
-        Who allocates the same sizes again and again takes from it what `allocate` would.
-        """
-        size = class_bytes(nbytes)
-        found = self._idle.get(size)
-        return self._idle.setdefault(size, []) if found is None else found
 
     def trim(self) -> int:
         """Give idle mapped blocks back to the system; returns the number of bytes given back."""
@@ -168,9 +162,8 @@ class Pool:
             freed += size
         return freed
 
-    def create(self, nbytes: int) -> int:
-        """The address of a block that never existed before."""
-        size = class_bytes(nbytes)
+    def _create(self, size: int) -> int:
+        """The address of a block of this class that never existed before."""
         with self._lock:
             address = self._map(size) if size > MAPPED_BYTES else self._cut(size)
             self._blocks[size] = self._blocks.get(size, 0) + 1

@@ -143,9 +143,6 @@ def _counts() -> tuple[int, int]:
 
 _MEMORY_ALONE, _BLOCK_ALONE = _counts()
 
-_blank_memory = partial(object.__new__, Memory)
-_blank_block = partial(object.__new__, Block)
-
 
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
@@ -191,12 +188,11 @@ class CpuExecutable:
         # From the addresses of leaves and a zero to those of results; new ones have the zero.
         leaf_of = [self._in_place.get(place, -1) for place in range(len(nonempty))]
         self._addresses = itemgetter(*leaf_of, -1, -1)  # two at least: it returns a tuple then
-        # Of the others number, size, where the pool has such, and memory of theirs from before.
-        self._fresh: list[tuple[int, int, list[int], list[Memory]]] = [
-            (place, nbytes, pool.idle(nbytes), [])
-            for place, nbytes in enumerate(native_program.sizes)
+        # Of the others number, size, and memory of theirs from before.
+        self._fresh: list[tuple[int, int, list[Memory]]] = [
+            (place, nbytes, []) for place, nbytes in enumerate(native_program.sizes)
             if place not in self._in_place
-        ]
+        ]  # fmt: skip
         # Numbers of the results that stay in a leaf's memory, whatever its address.
         self.in_place = frozenset(n for n, k in self._place.items() if k in self._in_place)
         # Where each result is found after a launch: behind what is new, a None and the leaves.
@@ -232,25 +228,14 @@ class CpuExecutable:
         results = [*self._addresses((*addresses, 0))]
         del results[-2:]
         made: list[Any] = [None] * len(results)
-        for place, nbytes, idle, kept in self._fresh:
+        for place, nbytes, kept in self._fresh:
             for memory in kept:
-                alone = getrefcount(memory) == _MEMORY_ALONE and memory.data is None
-                if alone and getrefcount(memory.block) == _BLOCK_ALONE:
+                alone = getrefcount(memory) == _MEMORY_ALONE
+                if alone and getrefcount(memory.block) == _BLOCK_ALONE:  # arrays hold the block
                     break
             else:
-                try:  # `pool.allocate`, without the calls
-                    address = idle.pop()
-                except IndexError:
-                    address = pool.create(nbytes)
-                memory = _blank_memory()  # `Memory(None, …)`, without the call
-                memory.data = None
-                memory.block = block = _blank_block()
-                block.address = address
-                block.nbytes = nbytes
-                block.idle = idle
-                memory.address = address
-                memory.exposed = False
-                memory.part_of = None
+                block = pool.allocate(nbytes)
+                memory = Memory(None, block, block.address)
                 if nbytes <= KEPT_BYTES:
                     del kept[: len(kept) - KEPT + 1]
                     kept.append(memory)

@@ -2,12 +2,8 @@
 
 import threading
 
-import pytest
-
 import monograph as mg
 from monograph.backends.cpu.program import pool
-
-pytestmark = pytest.mark.skipif(mg.config.backend != "cpu", reason="of the CPU backend")
 
 
 def computed(x, n):
@@ -15,6 +11,20 @@ def computed(x, n):
     made = x * float(n)
     mg.synchronize()
     return made
+
+
+def test_memory_that_nobody_holds_serves_again(monkeypatch):
+    x = mg.ones(24)
+    for n in range(3):
+        computed(x, n)
+    asked = []
+    allocate = pool.allocate
+    monkeypatch.setattr(pool, "allocate", lambda nbytes: asked.append(nbytes) or allocate(nbytes))
+    for n in range(10):
+        computed(x, n)
+    assert not asked
+    held = [computed(x, n) for n in range(5)]
+    assert len(asked) >= len(held) - 2
 
 
 def test_what_is_kept_does_not_grow():
