@@ -101,10 +101,11 @@ class Programs:
                 if family is None or not family.is_steady(executable):
                     return executable
                 self._steady.add(key)
-                del self._by_key[key]
+                self._by_key.pop(key, None)  # another thread may have been here
                 return None
-        if key in self._interpreted and not often:
-            return self._interpreted_again(key, wanted, writes)
+        held = self._interpreted.get(key)
+        if held is not None and not often:
+            return self._interpreted_again(key, held, wanted, writes)
         return None
 
     def make(
@@ -183,10 +184,10 @@ class Programs:
         return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
 
     def _interpreted_again(
-        self, key: Any, wanted: tuple[int, ...], writes: tuple[tuple[int, int], ...]
-    ) -> Executable | None:
+        self, key: Any, held: _Interpreted, wanted: tuple[int, ...],
+        writes: tuple[tuple[int, int], ...],
+    ) -> Executable | None:  # fmt: skip
         """A program that was interpreted before, but not so often that compiling it pays."""
-        held = self._interpreted[key]
         program = held.program
         if program.writes != writes or not set(program.outputs) >= set(wanted):
             return None
@@ -208,7 +209,7 @@ class Programs:
         if held is None and key in self._met and self._is_soon(self._met[key]):
             return None
         if held is not None and self._is_worth_compiling(held):
-            del self._interpreted[key]
+            self._interpreted.pop(key, None)
             return None
         length, before = len(recording.entries), 0.0 if held is None else held.seconds
         held = _Interpreted(_interpreted(recording), length, before, self._meetings)

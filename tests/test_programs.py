@@ -1,11 +1,13 @@
 """Which recordings are compiled, and which are interpreted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import monograph as mg
 from monograph import record
-from monograph.programs import LENGTHS
+from monograph.programs import LENGTHS, Programs
 
 
 @pytest.fixture(autouse=True)
@@ -134,3 +136,16 @@ def test_a_loop_that_updates_by_hand_is_not_interpreted_for_being_small():
             weight.grad = None
     weight.tolist()
     assert mg.stats().interpreted - before <= 1  # what is left when the loop has ended
+
+
+def test_two_threads_find_at_once_that_sizes_stay():
+    """The other one has let go of the program, between two lines of this one."""
+    found = Programs()
+    key = (("recorded",), "cpu")
+
+    class Family:
+        def is_steady(self, executable):
+            return found._by_key.pop(key) is not None
+
+    found._by_key[key] = [SimpleNamespace(writes=(), outputs=(0,), family=Family())]
+    assert found.find(key, (0,), ()) is None
