@@ -101,9 +101,12 @@ def gelu(x: Tensor, approximate: str = "none") -> Any:
     return x * 0.5 * (f.erf(x * math.sqrt(0.5)) + 1.0)
 
 
+_GELU_RATE = -math.sqrt(8.0 / math.pi) / math.log(2.0)
+
+
 def _gelu_exp(x: Any) -> Any:
-    """exp(-2u) for the tanh formula's u."""
-    return f.exp((x + x * x * x * 0.044715) * (-2.0 * math.sqrt(2.0 / math.pi)))
+    """exp(-2u) for the tanh formula's u, in fewer steps as a power of 2."""
+    return f.exp2(x * (x * x * (0.044715 * _GELU_RATE) + _GELU_RATE))
 
 
 def _gelu_slope(x: Any) -> Any:

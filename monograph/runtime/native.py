@@ -194,7 +194,7 @@ def compiler_version() -> str:
 def vector_bits() -> int:
     """The widest vector that code for this machine should use, in bits."""
     features = host_features().split(",")
-    if "+avx512f" in features:
+    if {"+avx512f", "+avx512dq"}.issubset(features):
         return 512
     return 256 if "+avx2" in features else 128
 

@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import monograph as mg
 from monograph.ir import transcendental
 from monograph.ir.scalar import TABLE
 
@@ -81,3 +82,17 @@ def test_lgamma_is_left_to_the_library():
     value, operations = evaluate(transcendental.lgamma, x)
     assert operations == 1
     np.testing.assert_array_equal(value, TABLE["lgamma"].numpy(x))
+
+
+@pytest.mark.compiled
+def test_exp2_by_the_instructions_of_the_machine():
+    x = inputs("exp2")
+    numbers = np.array([*SPECIAL, 1e10, -1e10, 3e38, -3e38, 128, -149, -151], np.float32)
+    with mg.config.override(backend="cpu"):
+        value = mg.exp2(mg.tensor(x)).numpy()
+        special = mg.exp2(mg.tensor(numbers.repeat(4))).numpy()[::4]
+    assert ulps(value, reference("exp2", x)).max() <= 0.88
+    with np.errstate(over="ignore"):
+        assert_same(special, reference("exp2", numbers).astype(np.float32))
+    whole = np.arange(-149, 128, dtype=np.float32)
+    assert_same(mg.exp2(mg.tensor(whole)).numpy(), np.ldexp(np.float32(1), whole.astype(int)))

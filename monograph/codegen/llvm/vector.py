@@ -160,17 +160,24 @@ class Builder:
         return self.intrinsic("fma", a, b, c)
 
     def ldexp(self, x: Ref, n: Ref) -> Ref | None:
-        """x · 2**n for a whole n, rounded once; None where the machine has no instruction for it.
-
-        Sixteen float32 lanes are only ever used on machines with AVX-512, which has one.
-        """
-        if x.dtype is not dtypes.float32 or x.lanes != 16 or n.lanes != 16:
+        """x · 2**n for a whole n, rounded once; None where no instruction of the machine does it."""
+        if not _has_sixteen(x, n):
             return None
         kind = register(x.dtype, 16)
         name = "@llvm.x86.avx512.mask.scalef.ps.512"
         self.declarations.add(f"declare {kind} {name}({kind}, {kind}, {kind}, i16, i32)")
         text = f"call {kind} {name}({kind} {x.text}, {kind} {n.text}, {kind} undef, i16 -1, i32 4)"
         return self._make(text, x.dtype, 16, x, n)
+
+    def rest(self, x: Ref) -> Ref | None:
+        """x - round(x), 0 of infinity; None where no instruction of the machine does it."""
+        if not _has_sixteen(x):
+            return None
+        kind = register(x.dtype, 16)
+        name = "@llvm.x86.avx512.mask.reduce.ps.512"
+        self.declarations.add(f"declare {kind} {name}({kind}, i32, {kind}, i16, i32)")
+        text = f"call {kind} {name}({kind} {x.text}, i32 8, {kind} undef, i16 -1, i32 4)"
+        return self._make(text, x.dtype, 16, x)
 
     def neg(self, x: Ref) -> Ref:
         """-x."""
@@ -612,6 +619,11 @@ class Builder:
         scope = deepest([base.scope, index.scope])
         text = f"getelementptr {element}, ptr {base.text}, i64 {index.text}"
         return Pointer(self.emit(scope, text), scope)
+
+
+def _has_sixteen(*operands: Ref) -> bool:
+    """Whether these are sixteen float32 each: they only ever are on machines with AVX-512."""
+    return all(each.dtype is dtypes.float32 and each.lanes == 16 for each in operands)
 
 
 def _is_below(x: Ref, limit: int) -> bool:
