@@ -160,7 +160,7 @@ class Builder:
         return self.intrinsic("fma", a, b, c)
 
     def ldexp(self, x: Ref, n: Ref) -> Ref | None:
-        """x · 2**n for a whole n, rounded once; None where no instruction of the machine does it."""
+        """x · 2**n for a whole n, rounded once; None where no instruction does it."""
         if not _has_sixteen(x, n):
             return None
         kind = register(x.dtype, 16)
@@ -170,7 +170,7 @@ class Builder:
         return self._make(text, x.dtype, 16, x, n)
 
     def rest(self, x: Ref) -> Ref | None:
-        """x - round(x), 0 of infinity; None where no instruction of the machine does it."""
+        """x - round(x), 0 of infinity; None where no instruction does it."""
         if not _has_sixteen(x):
             return None
         kind = register(x.dtype, 16)
