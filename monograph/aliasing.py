@@ -29,30 +29,33 @@ def view_of(
     """The tensor of a recorded view; `grad` is the mode that it was made in."""
     made = blank()
     made._storage = storage = base._storage
-    view = base._view
-    origin: Origin | None = None if view is None else view.origin
+    whole = storage.value
+    before = base._view
+    origin: Origin | None = None
+    links: Any = None
+    birth: Any = None
+    if before is not None:
+        origin, links, birth = before.origin, before.links, before.birth
     if (
         operator.name == "reshape"
-        and storage.value.meta.strides is None
-        and (view is None or (origin is not None and origin[1] is None and not origin[2]))
+        and whole.meta.strides is None
+        and (before is None or (origin is not None and origin[1] is None and not origin[2]))
     ):  # of what lies as on a storage of its own, and so does the result
         origin = value.meta.origin
     else:
         meta, strides, steps = base._origin()
         origin = (meta, strides, (*steps, (operator, attributes)))
-    links = (None if view is None else view.links, operator, attributes)
-    birth = None if view is None else view.birth
     if not operator.smooth:
         birth = None
     elif not grad:
         birth = NO_GRAD
     made._view = view = _blank_view()  # `View(…)`, without the call
-    view.links = links
+    view.links = (links, operator, attributes)
     view.version = storage.version
     view.value = value
     view.origin = origin
     view.birth = birth
-    value.viewed = storage.value
+    value.viewed = whole
     return made
 
 
@@ -64,7 +67,7 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
     """
     storage = base._storage
     whole = storage.value
-    if whole.requires_grad or whole.meta.strides is not None:
+    if whole.meta.strides is not None:
         return None
     # A replay reads the storage of its day.
     if base._value().requires_grad or current.recorder.hold:

@@ -125,11 +125,13 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
     base = inputs[0]
     if isinstance(base, handle_class):
         try:
-            known = base._storage.value.memory is not None
+            whole = base._storage.value
         except errors.SparseOperand:
             return _sparse(operator, inputs, attributes)
-        if known and (piece := _part(base, operator, attributes)) is not None:
-            return piece
+        if whole.memory is not None and not whole.requires_grad:
+            piece = _part(base, operator, attributes)
+            if piece is not None:
+                return piece
     recorder = current.recorder
     outputs = _call_values(recorder, operator, inputs, attributes)
     if outputs.__class__ is list:
