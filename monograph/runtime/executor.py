@@ -16,7 +16,8 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from monograph.runtime import native, openmp, status
 from monograph.runtime.driver import driver
@@ -250,7 +251,7 @@ class Executor:
     def __init__(self) -> None:
         self._native: _Native | None = None
         self._serial = False  # no thread may run programs: forked child, or exiting
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()  # whoever has it submits; the others wait
         self._in_flight: deque[tuple[int, Frame, object]] = deque()
         self.watch: Callable[[Frame], None] | None = None  # told of each frame before it runs
 
@@ -266,7 +267,7 @@ class Executor:
 
         `keep` stays referenced until the launch has completed: pass the blocks that it uses.
         """
-        with self._lock:
+        with self.lock:
             loop = self._native or self._start()
             submitted, completed = loop.submitted.value, loop.completed.value
             if submitted - completed >= QUEUE:  # the queue is full
@@ -313,7 +314,7 @@ class Executor:
             raise ValueError(f"ticket {ticket} was never submitted")
         while ticket > loop.completed.value:
             loop.wait(ticket, WAIT_SLICE_NANOSECONDS)
-        with self._lock:
+        with self.lock:
             self._retire(loop.completed.value)
 
     def synchronize(self) -> None:
@@ -321,6 +322,13 @@ class Executor:
         if self._in_flight:  # else all of it is known to have completed
             assert self._native is not None
             self.wait(self._native.submitted.value)
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nothing runs while within, and nobody else submits."""
+        with self.lock:
+            self.synchronize()
+            yield
 
     @property
     def completed(self) -> int:
@@ -344,14 +352,14 @@ class Executor:
 
     def _before_fork(self) -> None:
         """Finish all work and let nobody submit, so that the child finds memory at rest."""
-        self._lock.acquire()
+        self.lock.acquire()
         self.synchronize()
 
     def _after_fork_in_parent(self) -> None:
-        self._lock.release()
+        self.lock.release()
 
     def _after_fork_in_child(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._serial = True
         openmp.dismiss()
 
@@ -363,7 +371,7 @@ class Executor:
             self.synchronize()
         except KeyboardInterrupt:
             os._exit(128 + signal.SIGINT)  # the user will not wait, and native code cannot stop
-        with self._lock:
+        with self.lock:
             self._serial = True
             if self._native is not None:
                 self._native.finish()

@@ -258,12 +258,12 @@ class CpuExecutable:
 
     def _spoil(self, made: Sequence[Any]) -> None:
         """Fill what it is to write, floats with NaN: what it has not written is not to be read."""
-        EXECUTOR.synchronize()
-        for memory in made:
-            if memory is not None:
-                ctypes.memset(memory.address, 0xFF, memory.block.nbytes)
-        nbytes = self.native.plan.arena_bytes
-        ctypes.memset(arena.address(nbytes), 0xFF, nbytes)
+        with EXECUTOR.at_rest():  # other threads' programs use the arena too
+            for memory in made:
+                if memory is not None:
+                    ctypes.memset(memory.address, 0xFF, memory.block.nbytes)
+            nbytes = self.native.plan.arena_bytes
+            ctypes.memset(arena.address(nbytes), 0xFF, nbytes)
 
     def _launch(
         self, packed: PackedProgram, leaves: Sequence[Value], addresses: Sequence[int],

@@ -52,7 +52,10 @@ Part = tuple[int, Any]
 
 
 class ArenaMemory:
-    """The one arena of this device: it grows to the largest program, and never moves in between."""
+    """The one arena of this device: it grows to the largest program, and never moves in between.
+
+    Whoever asks where it lies holds the executor's lock for as long as that matters.
+    """
 
     def __init__(self) -> None:
         self.block: Block | None = None
@@ -155,7 +158,6 @@ class NativeProgram:
     ) -> int:
         """Start the program; a ticket to wait for."""
         frame = EXECUTOR.frame(self.program)
-        frame.fill(leaves, arena.address(self.plan.arena_bytes), results)
         if self.plan.numbers:
             slots = (*slots, *self.plan.numbers)
         if slots:
@@ -163,7 +165,9 @@ class NativeProgram:
                 self._pack = struct.Struct("".join(_FORMAT[type(s)] for s in slots)).pack_into
             self._pack(frame.slots, 0, *slots)
         frame.own(status.current())
-        return EXECUTOR.submit(frame, keep)
+        with EXECUTOR.lock:  # until it is submitted, no other thread may let the arena grow
+            frame.fill(leaves, arena.address(self.plan.arena_bytes), results)
+            return EXECUTOR.submit(frame, keep)
 
 
 def library_call(p: Primitive, operands: tuple[Operand, ...], kind: str) -> Library:

@@ -3,7 +3,8 @@
 import threading
 
 import monograph as mg
-from monograph.backends.cpu.program import pool
+from monograph.backends.cpu.program import arena, pool
+from monograph.runtime.executor import EXECUTOR
 
 
 def computed(x, n):
@@ -80,3 +81,18 @@ def test_threads_that_run_one_program_do_not_share_results():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_arena_does_not_move_between_a_look_and_a_launch(monkeypatch):
+    """Another thread's larger program would free the memory that this one is to run in."""
+    locked = []
+    look = arena.address
+
+    def address(nbytes):
+        locked.append(EXECUTOR.lock._is_owned())
+        return look(nbytes)
+
+    monkeypatch.setattr(arena, "address", address)
+    x = mg.rand(33, 57)
+    (mg.softmax(x @ x.T, 1) @ x).tolist()
+    assert locked and all(locked)
