@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from functools import lru_cache
 from typing import Any
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
@@ -46,12 +47,14 @@ def warn(message: str) -> None:
     )
 
 
+@lru_cache(maxsize=4096)  # a loop comes by the same places, and a long script has a long table
 def line_of(code: Any, offset: int) -> str:
     """The file and line of an instruction of a code object."""
     if code is None:
         return "<unknown>"
     number = code.co_firstlineno
     for start, end, line in code.co_lines():
-        if start <= offset < end and line is not None:
-            number = line
+        if start <= offset < end:
+            number = number if line is None else line
+            break
     return f"{code.co_filename}:{number}"
