@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..ir.dtypes import DType
@@ -133,6 +134,11 @@ class Stage:
     reductions: tuple[Reduction, ...] = ()
     stores: tuple[Store, ...] = ()
     privatised: tuple[Privatised, ...] = ()
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """Every value that it computes, operands first, each once."""
+        return postorder(stage_values(self))
 
 
 @dataclass(frozen=True)

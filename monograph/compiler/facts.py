@@ -71,7 +71,9 @@ def _facts_of(
     units = {unit.number: unit for unit in planner.order}
     found = []
     for step, number, count in zip(steps, numbers, times, strict=True):
-        origin = _origin(units[number], planner.fusion)
+        if number not in planner.origins:
+            planner.origins[number] = _origin(units[number], planner.fusion)
+        origin = planner.origins[number]
         if isinstance(step, LoopStep):
             inner = planner.loops[number].planner
             turns = [count if n < step.once else count * step.trips for n in range(len(step.body))]
@@ -203,7 +205,7 @@ class Traffic:
         for stage in self.kernel.stages:
             points = self.rows * self._points(stage.axes)
             largest = max(largest, points)
-            loads = {v.buffer for v in _values(stage) if isinstance(v, k.Load)}
+            loads = {v.buffer for v in stage.values if isinstance(v, k.Load)}
             for number in loads:
                 found[number].append(points)
             for number in {s.buffer for s in stage.stores}:
@@ -223,10 +225,6 @@ class Traffic:
         return total
 
 
-def _values(stage: k.Stage) -> list[k.Value]:
-    return k.postorder(k.stage_values(stage))
-
-
 def flops_of(kernel: k.Kernel, values: Values) -> int:
     """Scalar functions of floats that a kernel evaluates, and additions of its reductions."""
     total = 0
@@ -235,7 +233,7 @@ def flops_of(kernel: k.Kernel, values: Values) -> int:
     if kernel.segments:
         rows = sum(kernel.segments)
     for stage in kernel.stages:
-        found = [v for v in _values(stage) if id(v) not in seen]
+        found = [v for v in stage.values if id(v) not in seen]
         seen.update(id(v) for v in found)
         count = sum(isinstance(v, k.Apply) and _computes(v) for v in found)
         count += sum(r.value.dtype.is_floating_point for r in stage.reductions)

@@ -249,6 +249,7 @@ class Planner:
     values: Values = field(default_factory=dict)  # of the sizes that vary
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
     order: list[Unit] = field(default_factory=list)
+    origins: dict[int, tuple[int, ...]] = field(default_factory=dict)  # recorded calls, by unit
 
     def run(self, units: Sequence[Unit]) -> Plan:
         """The plan for these units."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -147,27 +147,22 @@ _MEMORY_ALONE, _BLOCK_ALONE = _counts()
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 
-    def __init__(
-        self, image: Image, native_program: NativeProgram,
-        facts: Callable[[], Sequence[Facts]] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, image: Image, native_program: NativeProgram) -> None:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
         self.turns = image.turns
-        known = image.facts  # not the image: it holds the object code
-        native_program.program.facts = partial(
-            facts_of_parts, native_program.parts, facts or (lambda: known)
-        )
+        facts = image.facts  # not the image: it holds the object code
+        native_program.program.facts = partial(facts_of_parts, native_program.parts, facts)
         on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
-        light = not native_program.shares and is_light(known if facts is None else facts())
+        light = not native_program.shares and is_light(facts)
         native_program.program.light = light and not on_host
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self._spoils = config.bounds_checks  # memory, before it runs: what is read must be written
         self.native = self.latest = native_program
         written = [leaf for _, leaf in image.writes]
-        self._packed = second_program(native_program, written, facts or (lambda: known))
+        self._packed = second_program(native_program, written, facts)
         # The latest launch that was waited for, and its results: the executor has forgotten it.
         self._waited: tuple[Any, int, list[Any]] = (None, 0, [])
         self.family: Any = None
@@ -403,18 +398,17 @@ class Instances:
         results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
         recording = made.recording
         notes = notes_at(made, values)
+        facts = tuple(facts_of(plan, made.planner, values))
         image = Image(
-            recording.wanted, recording.writes, results, plan, (), notes, turns=made.turns
+            recording.wanted, recording.writes, results, plan, (), notes, facts, turns=made.turns
         )
         program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
-        planner = made.planner
-        executable = CpuExecutable(image, program, lambda: facts_of(plan, planner, values))
+        executable = CpuExecutable(image, program)
         made.packed_bytes = executable.packed_bytes
         if self._names:
-            facts = tuple(facts_of(plan, planner, values))
-            executable.image = replace(image, facts=facts, objects=self._names)
+            executable.image = replace(image, objects=self._names)
         return executable
 
     def _sized(self, step: KernelStep, values: Values) -> KernelStep:

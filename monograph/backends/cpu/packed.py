@@ -13,7 +13,7 @@ Whether packing pays is decided here and nowhere else: by `ROWS`, `LEAST` and `L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -82,7 +82,7 @@ def packable(plan: Plan) -> dict[int, LibraryStep]:
 
 
 def second_program(
-    native: NativeProgram, written: Sequence[int], facts: Callable[[], Sequence[Facts]]
+    native: NativeProgram, written: Sequence[int], facts: Sequence[Facts]
 ) -> PackedProgram | None:
     """The program to launch once the weights have stayed the same; None where none would gain."""
     steps = {
@@ -97,7 +97,7 @@ class PackedProgram:
 
     def __init__(
         self, native: NativeProgram, steps: dict[int, LibraryStep],
-        facts: Callable[[], Sequence[Facts]],
+        facts: Sequence[Facts],
     ) -> None:  # fmt: skip
         self._first = native
         self._steps = steps

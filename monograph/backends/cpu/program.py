@@ -196,17 +196,13 @@ def _turn_place(place: Place, operand: Operands) -> TurnPlace:
     return TurnPlace(start, operand(base), step, shift, mask)
 
 
-def facts_of_parts(parts: Sequence[Part], facts: Callable[[], Sequence[Facts]]) -> list[Facts]:
+def facts_of_parts(parts: Sequence[Part], facts: Sequence[Facts]) -> list[Facts]:
     """What is known of each instruction, from what is known of each step."""
-    return _of_parts(parts, facts())
-
-
-def _of_parts(parts: Sequence[Part], known: Sequence[Facts]) -> list[Facts]:
     made = []
     for number, what in parts:
-        fact = known[number]
+        fact = facts[number]
         if isinstance(what, tuple):
-            fact = replace(fact, inside=tuple(_of_parts(what, fact.inside)))
+            fact = replace(fact, inside=tuple(facts_of_parts(what, fact.inside)))
         elif what is not None:
             fact = _of_primitive(fact, what)
         made.append(fact)
