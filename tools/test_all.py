@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 from tools import test_journal  # noqa: E402
 
 SLOWEST = 15
+LONGEST = 3600  # seconds that a test may take: thousands of random programs are one
 PACKAGES = ("numpy", "llvmlite", "onednn-cpu-gomp", "torch", "triton", "pytest", "hypothesis")
 
 
@@ -47,7 +48,8 @@ def main() -> int:
     started = time.monotonic()
     # Long tests stand side by side: a process that has none left takes some of another's.
     command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.jobs, "--dist=worksteal"]
-    command += ["-p", "tools.test_journal", "-m", "long or not long", *rest]
+    command += ["-p", "tools.test_journal", "-m", "long or not long"]
+    command += ["-o", f"faulthandler_timeout={LONGEST}", *rest]
     environment = {**os.environ, test_journal.VARIABLE: str(journal)}
     try:
         code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
