@@ -40,6 +40,14 @@ def run(*command):
     return done.stdout
 
 
+def torchvision_fits():
+    """Whether PyTorch can import torchvision, or has none to import."""
+    if importlib.util.find_spec("torchvision") is None:
+        return True
+    done = subprocess.run([sys.executable, "-c", "import torchvision"], capture_output=True)
+    return done.returncode == 0
+
+
 def saved(program, tmp_path_factory):
     """A folder with what PyTorch makes of every model of a program."""
     if importlib.util.find_spec("torchvision") is None:
