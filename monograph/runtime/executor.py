@@ -16,8 +16,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from monograph.runtime import native, openmp, status
 from monograph.runtime.driver import driver
@@ -322,13 +321,6 @@ class Executor:
         if self._in_flight:  # else all of it is known to have completed
             assert self._native is not None
             self.wait(self._native.submitted.value)
-
-    @contextmanager
-    def at_rest(self) -> Iterator[None]:
-        """Nothing runs while within, and nobody else submits."""
-        with self.lock:
-            self.synchronize()
-            yield
 
     @property
     def completed(self) -> int:

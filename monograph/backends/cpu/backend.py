@@ -253,7 +253,8 @@ class CpuExecutable:
 
     def _spoil(self, made: Sequence[Any]) -> None:
         """Fill what it is to write, floats with NaN: what it has not written is not to be read."""
-        with EXECUTOR.at_rest():  # other threads' programs use the arena too
+        with EXECUTOR.lock:  # other threads' programs use the arena too
+            EXECUTOR.synchronize()
             for memory in made:
                 if memory is not None:
                     ctypes.memset(memory.address, 0xFF, memory.block.nbytes)
