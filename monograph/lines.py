@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from functools import lru_cache
 from typing import Any
 
 OPERATOR_FILE = "<operator "  # how the file names of operators' own functions begin
@@ -47,14 +46,28 @@ def warn(message: str) -> None:
     )
 
 
-@lru_cache(maxsize=4096)  # a loop comes by the same places, and a long script has a long table
+# By the identity of the code, which is held: codes of two files may be equal.
+_known: dict[tuple[int, int], tuple[Any, str]] = {}
+KNOWN = 4096
+
+
 def line_of(code: Any, offset: int) -> str:
-    """The file and line of an instruction of a code object."""
+    """The file and line of an instruction of a code object.
+
+    They are remembered: a loop comes by the same places, and a long script has a long table.
+    """
     if code is None:
         return "<unknown>"
-    number = code.co_firstlineno
+    found = _known.get((id(code), offset))
+    if found is None:
+        if len(_known) >= KNOWN:
+            _known.clear()
+        found = _known[id(code), offset] = (code, f"{code.co_filename}:{_number(code, offset)}")
+    return found[1]
+
+
+def _number(code: Any, offset: int) -> int:
     for start, end, line in code.co_lines():
-        if start <= offset < end:
-            number = number if line is None else line
-            break
-    return f"{code.co_filename}:{number}"
+        if start <= offset < end and line is not None:
+            return int(line)
+    return int(code.co_firstlineno)
