@@ -78,7 +78,7 @@ def test_training_with_varying_batches():
     other = torch.optim.Adam(theirs.parameters(), lr=1e-2)
     settle()
     counts = []
-    for n in [*range(40, 60), *[s for s in SIZES if s > 1], 1]:
+    for n in [*range(40, 60), *[s for s in SIZES if s]]:
         x, t = numbers(n, 20), GENERATOR.integers(0, 5, n)
         loss = F.cross_entropy(ours(mg.tensor(x)), mg.tensor(t))
         mine.zero_grad()
@@ -90,8 +90,7 @@ def test_training_with_varying_batches():
         other.step()
         same(loss.item(), expected.item())
         counts.append(compilations())
-    assert counts[2] == counts[-2] <= 3  # nothing after the third step, but for the batch of one
-    assert counts[-1] <= 4
+    assert counts[2] == counts[-1] <= 3  # nothing after the third step
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         same(a.detach().numpy(), b.detach().numpy(), 1e-3)
 
@@ -192,7 +191,7 @@ def test_a_count_that_changes():
     other = torch.tensor(w.detach().numpy()).requires_grad_()
     settle()
     counts = []
-    for n in [20, 41, 33, 2, 64, 3, *range(4, 50), 1, 0]:
+    for n in [20, 41, 33, 2, 64, 1, 3, *range(4, 50), 0]:
         x = numbers(64, 8)
         rows = np.sort(GENERATOR.permutation(64)[:n])
         chosen = mg.tensor(x)[mg.tensor(rows)]
@@ -204,8 +203,8 @@ def test_a_count_that_changes():
         (z.sum() + z.mean()).backward() if n else z.sum().backward()
         same(w.grad.numpy(), other.grad.numpy())
         counts.append(compilations())
-    assert counts[2] == counts[-3] <= 2
-    assert counts[-1] <= 4
+    assert counts[2] == counts[-2] <= 2
+    assert counts[-1] <= 3
 
 
 def test_a_slice_that_moves():
@@ -231,7 +230,7 @@ def test_convolutions_with_varying_batches():
     )  # fmt: skip
     settle()
     counts = []
-    for n in (4, 6, 9, 3, 12, 2):
+    for n in (4, 6, 9, 3, 1, 12, 2):
         x, t = numbers(n, 3, 8, 8), GENERATOR.integers(0, 3, n)
         found = {}
         for backend in ("cpu", "reference"):
@@ -248,9 +247,11 @@ def test_convolutions_with_varying_batches():
 
 # --- values -------------------------------------------------------------------------------------
 
-ROWS = [[(n, 16)] for n in (7, 20, 33, 64, 2, 100, 1000, 3)]
-COLUMNS = [[(12, n)] for n in (7, 20, 33, 64, 2, 100, 1000, 3)]
-BOTH = [[(n, m)] for n, m in ((7, 9), (20, 33), (65, 2), (2, 400), (130, 130), (3, 17))]
+ROWS = [[(n, 16)] for n in (7, 20, 33, 64, 2, 100, 1000, 1, 3)]
+COLUMNS = [[(12, n)] for n in (7, 20, 33, 64, 2, 100, 1000, 1, 3)]
+BOTH = [
+    [(n, m)] for n, m in ((7, 9), (20, 33), (65, 2), (2, 400), (130, 130), (1, 5), (3, 1), (1, 1))
+]
 
 FUNCTIONS = {
     "pointwise": lambda x: F.gelu(x * 2 + 1),
@@ -277,7 +278,8 @@ FUNCTIONS = {
 @pytest.mark.parametrize("sizes", ["rows", "columns", "both"])
 def test_values(name, sizes):
     shapes = {"rows": ROWS, "columns": COLUMNS, "both": BOTH}[sizes]
-    agree(FUNCTIONS[name], shapes, 3, 1e-3)
+    # The transpose of one row or column lies as the leaf does, and needs no operator.
+    agree(FUNCTIONS[name], shapes, 4 if sizes == "both" else 3, 1e-3)
 
 
 @pytest.mark.parametrize("name", ["softmax", "layer norm", "row sum", "column sum", "product",
@@ -290,7 +292,8 @@ def test_derivatives(name):
             total = total + (y * y * (0.3 + 0.1 * n)).sum()
         return mg.autograd.grad(total, x)
 
-    agree(function, BOTH, 3, 2e-3)
+    # Of one number a variance has no derivative: that is another program.
+    agree(function, BOTH, 5 if name == "mean and variance" else 3, 2e-3)
 
 
 def test_long_reductions_and_many_pieces():
@@ -357,7 +360,7 @@ def test_broadcast_axes_of_one():
         return x + y, (x * y).sum(0)
 
     shapes = [((n, 3), (m, 3)) for n, m in ((4, 4), (6, 6), (1, 6), (6, 1), (9, 9), (1, 1), (2, 2))]
-    agree(function, shapes, 6)
+    agree(function, shapes, 4)
 
 
 def test_a_fact_that_does_not_hold_makes_another_program():
@@ -434,7 +437,7 @@ def test_errors_name_the_sizes_of_the_run():
 def test_no_access_is_out_of_bounds():
     with mg.config.override(bounds_checks=True):
         for name in ("softmax", "transposed", "joined", "column sum", "total", "gathered"):
-            agree(FUNCTIONS[name], BOTH, 3, 1e-3)
+            agree(FUNCTIONS[name], BOTH, 4, 1e-3)
 
 
 # --- windows ------------------------------------------------------------------------------------

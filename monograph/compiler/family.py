@@ -20,7 +20,7 @@ from .digest import digest_of
 from .disk import shelf
 from .pipeline import Executable, Template, compile_template
 from .recording import Recording
-from .sizes import Form, Numbers, Structure, form_of, opened
+from .sizes import Form, Numbers, Structure, forms_of, opened
 
 PROGRAMS = 8  # attempts per structure: then each new size is compiled by itself
 SAMPLES = 8  # sizes that are remembered to find out what varies
@@ -59,6 +59,7 @@ class Family:
     samples: list[Numbers] = field(default_factory=list)
     programs: list[Sized] = field(default_factory=list)
     failed: set[Any] = field(default_factory=set)  # patterns of forms, and what was wanted
+    made: set[Any] = field(default_factory=set)  # the same of `programs`
     recalled: bool = False  # whether the disk was looked at
     latest: Any = None  # the executable that ran last
     runs: int = 0  # of the latest, one after another
@@ -105,12 +106,10 @@ class Member:
         if len(family.samples) <= patience or attempts >= PROGRAMS:
             return None
         name = self._name(backend)
-        program = self._made(family.samples, name, backend)
-        if program is None:
-            return None
-        if name is not None:
+        executable = self._made(family.samples, name, backend)
+        if executable is not None and name is not None:
             shelf.keep(name, json.dumps(family.samples).encode())
-        return self._set_up(program)
+        return executable
 
     def recall(self, backend: Any) -> Executable | None:
         """The program for many sizes that an earlier process made, set up for these.
@@ -131,11 +130,10 @@ class Member:
             return None
         if not samples or {len(sample) for sample in samples} != {len(self.structure.numbers)}:
             return None
-        program = self._made(samples, name, backend)
-        if program is None:
-            return None
-        family.samples = samples[-SAMPLES:]
-        return self._set_up(program)
+        executable = self._made(samples, name, backend)
+        if family.programs:
+            family.samples = samples[-SAMPLES:]
+        return executable
 
     def _name(self, backend: Any) -> str | None:
         """The name of this structure on disk; None where it is not kept."""
@@ -145,19 +143,25 @@ class Member:
         closed = opened(self.recording, [-1] * len(self.structure.numbers))
         return digest_of(closed, f"{identity()}\nfor many sizes")
 
-    def _made(self, samples: list[Numbers], name: str | None, backend: Any) -> Sized | None:
-        """A program for what these sizes have in common, unless that was tried."""
+    def _made(self, samples: list[Numbers], name: str | None, backend: Any) -> Executable | None:
+        """A program for what these sizes have in common, set up for this recording's."""
         family, recording = self.family, self.recording
-        form = form_of(samples, self.structure.leading, name)
-        pattern = (form.pattern, recording.wanted, recording.writes)
-        if pattern in family.failed or not form.symbols:
-            return None
-        program = _compiled(form, recording, backend)
-        if program is None:
-            family.failed.add(pattern)
-            return None
-        family.programs.insert(0, program)
-        return program
+        for form in forms_of(samples, self.structure, name):
+            pattern = (form.pattern, recording.wanted, recording.writes)
+            if pattern in family.failed or not form.symbols:
+                continue
+            if pattern in family.made and not form.exact:
+                continue  # it would decide as before
+            program = _compiled(form, recording, backend)
+            if program is None:
+                family.failed.add(pattern)
+                continue
+            family.programs.insert(0, program)
+            family.made.add(pattern)
+            executable = self._set_up(program)
+            if executable is not None:
+                return executable
+        return None
 
     def _set_up(self, program: Sized) -> Executable | None:
         """The program at the sizes of this recording, if it may run it."""

@@ -250,8 +250,8 @@ def compile_template(recording: Recording, backend: Any, decisions: Decisions) -
         expansion = _expansion(recording, backend)
         with made.step("expand"):
             made.graph = _expand(made, expansion, backend)
-            for node in ancestors(made.graph):  # no array is empty
-                if not all(extent >= 1 for extent in node.shape):
+            for node in ancestors(made.graph):  # no array is empty, but those that always are
+                if 0 not in node.shape and not all(extent >= 1 for extent in node.shape):
                     raise TypeError("a program for many sizes has no room for empty arrays")
         bind: Any = compile_for(made, backend)
     if config.verbosity:

@@ -68,7 +68,7 @@ def _lifted(node: Reduce, depends: dict[int, frozenset[Var]]) -> Node | None:
     if not isinstance(product, Map) or product.function != "mul":
         return None
     space = coordinates(product.shape)
-    wide = {v for v in space if v.extent > 1}
+    wide = {v for v in space if hint(v.extent) > 1}
     used = [_depends(x, depends) for x in product.inputs]
     if used[0] | used[1] != wide or wide in used:
         return None  # a coordinate that only repeats, or a factor as large as the product
@@ -102,7 +102,7 @@ def _own_dependence(node: Node, known: dict[int, frozenset[Var]]) -> frozenset[V
         found = {v for e in exprs for v in index.variables(e)}
     else:
         found = set(coordinates(node.shape))
-    return frozenset([v for v in found if v.extent > 1])
+    return frozenset([v for v in found if hint(v.extent) > 1])
 
 
 def _reads(x: Node, used: frozenset[Var]) -> int:

@@ -238,7 +238,7 @@ def _contiguity(kernel: k.Kernel, axis: Var) -> float:
     for stage in kernel.stages:
         weight = 8.0 if stage.axes else 1.0
         for value in k.postorder(k.stage_values(stage)):
-            if isinstance(value, k.Load) and kernel.buffers[value.buffer].elements > 1:
+            if isinstance(value, k.Load) and hint(kernel.buffers[value.buffer].elements) > 1:
                 step = index.coefficient(value.index, axis)
                 total += weight
                 good += weight * {0: 1.0, 1: 1.0}.get(-1 if step is None else step, 0.1)

@@ -5,7 +5,12 @@ What was left out is a list of numbers: the sizes of leaves, then the integers i
 (`reshape` to 32 rows). Comparing the numbers of several recordings tells what varies. A *form* says
 of each number what it is: the same in all, a symbol, or an expression of symbols. Numbers that were
 equal in all recordings so far are one symbol; a recording in which they differ does not fit the
-form, and gets another. A size of 0 or 1 is never a symbol: such axes are empty, or broadcast.
+form, and gets another.
+
+A symbol is at least 2 while a program is compiled, and may be 1 when it runs: an axis of one place
+is like any other, unless a definition asks for it (`extent.is_one`), which becomes a fact of the
+program. What is 0 is never a symbol: such axes are empty. Nor is an attribute that is 1, but for
+the places and sizes of views, since it may mean something else, as the 1-norm does.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ from ..ir.operator import Operator
 from .recording import Entry, Recording
 
 Numbers = tuple[int, ...]
-LEAST = 2  # what a symbol stands for at least
+LEAST = 2  # what a symbol stands for at least, where 1 may mean something else
+NEARBY = 1  # how far apart numbers may always have been to be taken for related at once
+SURE = 3  # recordings after which any difference that was always the same is taken for a relation
 # Attributes of these names are axes or numbers of classes: no program leaves them open.
 AXES = ("dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axes", "start_dim", "end_dim",
         "num_classes")  # fmt: skip
@@ -37,11 +44,15 @@ _OPEN = _Open()
 
 @dataclass(frozen=True)
 class Structure:
-    """`key` without sizes, and the `numbers` left out: first those of leaves, `leading` many."""
+    """`key` without sizes, and the `numbers` left out: first those of leaves, `leading` many.
+
+    `least` says what each may be at least where it is left open.
+    """
 
     key: Any
     numbers: Numbers
     leading: int
+    least: Numbers
 
 
 def structure_of(recording: Recording) -> Structure:
@@ -52,13 +63,15 @@ def structure_of(recording: Recording) -> Structure:
         numbers += leaf.shape
         leaves.append((leaf.dtype, len(leaf.shape)))
     leading = len(numbers)
+    least = [1] * leading
     entries = []
     for entry in recording.entries:
         attributes = _without_numbers(entry.operator, entry.attributes, numbers)
+        least += [1 if entry.operator.view else LEAST] * (len(numbers) - len(least))
         entries.append((entry.operator, attributes, entry.refs, entry.stop, entry.results))
     ranks = tuple([len(shape) for shape in recording.shapes])
     key = (tuple(leaves), tuple(entries), ranks, recording.slots, recording.rows)
-    return Structure(key, tuple(numbers), leading)
+    return Structure(key, tuple(numbers), leading, tuple(least))
 
 
 def _without_numbers(operator: Operator, attributes: tuple[Any, ...], found: list[int]) -> Any:
@@ -100,6 +113,7 @@ class Form:
     sizes: tuple[Size, ...]
     symbols: tuple[tuple[str, int, int], ...]  # name, the number that it is, its least value
     pattern: tuple[Any, ...]
+    exact: bool  # whether symbols are hinted at a recording's numbers, and none of them is 1
 
     def values(self, numbers: Numbers) -> dict[str, int] | None:
         """What the symbols stand for in a recording with these numbers; None if it does not fit."""
@@ -123,14 +137,25 @@ def _digest(name: str, samples: Sequence[Numbers]) -> str:
     return blake2b(f"{name} {samples}".encode(), digest_size=6).hexdigest()
 
 
-def form_of(samples: Sequence[Numbers], leading: int, name: str | None = None) -> Form:
-    """The form that all of these numbers fit; symbols are hinted at the last of them.
+def forms_of(
+    samples: Sequence[Numbers], structure: Structure, name: str | None = None
+) -> Iterator[Form]:
+    """Forms that the last of these numbers fit, the better first: those that leave more open.
+
+    An axis that has one place this time is like any other, or it is broadcast.
+    """
+    yield _form(samples, structure.leading, structure.least, name)
+    if any(len(set(column)) > 1 and column[-1] == 1 for column in zip(*samples, strict=True)):
+        yield _form(samples, structure.leading, (LEAST,) * len(structure.least), name)
+
+
+def _form(samples: Sequence[Numbers], leading: int, least: Numbers, name: str | None) -> Form:
+    """The form that these numbers fit; symbols are hinted at the last of them.
 
     With the name of a structure, symbols have the same names in every process.
     """
     columns = list(zip(*samples, strict=True))
-    # Definitions ask whether a number is 0 or 1, or negative, so these are never left open.
-    fixed = [len(set(column)) == 1 or column[-1] < LEAST for column in columns]
+    fixed = [len(set(c)) == 1 or c[-1] < low for c, low in zip(columns, least, strict=True)]
     first: dict[Column, int] = {}  # numbers that vary → where they stand
     for place, column in enumerate(columns):
         if not fixed[place]:
@@ -143,16 +168,28 @@ def form_of(samples: Sequence[Numbers], leading: int, name: str | None = None) -
     for column in order:
         related = _related(column, symbols)
         if related is None:
-            size = symbol(f"{prefix}.{len(symbols)}", column[-1], LEAST)
-            related = size, ("symbol", first[column], LEAST)
-            symbols.append(Symbol(size, column, first[column], LEAST))
+            place = first[column]
+            size = symbol(f"{prefix}.{len(symbols)}", _hint(column, samples[-1]), least[place])
+            related = size, ("symbol", place, least[place])
+            symbols.append(Symbol(size, column, place, least[place]))
         known[column] = related
     found = [
         (column[-1], column[-1]) if still else known[column]
         for column, still in zip(columns, fixed, strict=True)
     ]
     names = tuple([(f"{prefix}.{n}", s.place, s.low) for n, s in enumerate(symbols)])
-    return Form(tuple([size for size, _ in found]), names, tuple([text for _, text in found]))
+    sizes, pattern = zip(*found, strict=True) if found else ((), ())
+    return Form(sizes, names, pattern, all(s.column[-1] >= LEAST for s in symbols))
+
+
+def _hint(column: Column, latest: Numbers) -> int:
+    """The last number; if it is 1, a larger one that no other size has, to be told from it."""
+    hint = column[-1]
+    if hint < LEAST:
+        hint = max(column)
+        while hint in latest:
+            hint += 1
+    return hint
 
 
 Column = tuple[int, ...]  # one number in all samples
@@ -176,8 +213,8 @@ def _related(column: Column, symbols: Sequence[Symbol]) -> tuple[Size, Any] | No
     """
     for n, known in enumerate(symbols):
         differences = {c - v for c, v in zip(column, known.column, strict=True)}
-        if len(differences) == 1:
-            more = differences.pop()
+        more = differences.pop()
+        if not differences and (abs(more) <= NEARBY or len(set(column)) >= SURE):
             return known.size + more, ("sum", n, more)
     several = list(enumerate(symbols))
     products = list(itertools.combinations_with_replacement(several, 2))
@@ -249,4 +286,4 @@ def _closed(value: Any, rest: Iterator[Size]) -> Any:
     return value
 
 
-__all__ = ["Form", "Numbers", "Structure", "Values", "form_of", "opened", "structure_of"]
+__all__ = ["Form", "Numbers", "Structure", "Values", "forms_of", "opened", "structure_of"]

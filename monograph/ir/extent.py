@@ -2,10 +2,11 @@
 
 Where a program serves many sizes, a dimension is an `Extent` in place of an int. Arithmetic gives
 extents again, or plain ints where the symbols cancel. An extent equals another only if the two are
-the same polynomial, and it never equals an int; its hash is that of the polynomial, so that tables
-keep sizes that are equal by chance apart. An order is decided by proof if there is one. Otherwise
-the `hint`, the value at which the program is being compiled, decides, and the decision becomes a
-fact of the program: whoever runs it at other sizes checks the facts first.
+the same polynomial, and it never equals an int (`is_one` asks in earnest); its hash is that of the
+polynomial, so that tables keep sizes that are equal by chance apart. An order is decided by proof
+if there is one. Otherwise the `hint`, the value at which the program is being compiled, decides,
+and the decision becomes a fact of the program: whoever runs it at other sizes checks the facts
+first.
 
 An Extent is no int. What needs the number itself (`range`, NumPy, a loop) raises TypeError, and
 the program is compiled for one size instead: a size can not slip through as a constant.
@@ -396,6 +397,21 @@ def smaller(a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     return _atom(Atom(f"[{a} or {b}]", 0, min(hint(a), hint(b)), min, (a, b)))
+
+
+def is_one(size: Size) -> bool:
+    """Whether a size is 1, for those to whom that means something: where it varies, it is not, and
+    the program does not serve 1."""
+    return size == 1 if isinstance(size, int) else not size > 1
+
+
+def largest(sizes: Sequence[Size]) -> Size:
+    """The largest of some sizes; that n is at least 1 need not become a fact."""
+    found = sizes[0]
+    for size in sizes[1:]:
+        if not proven(found, size) and (proven(size, found) or size > found):
+            found = size
+    return found
 
 
 def part_of(name: str, whole: Size) -> Extent:

@@ -639,7 +639,7 @@ def show(e: Expr) -> str:
     """Readable text, for example `4*i0 + i1//3`."""
     if isinstance(e, Sum):
         parts = [_show_term(a, c) for a, c in e.terms]
-        if e.const or not parts:
+        if e.const != 0 or not parts:
             parts.append(str(e.const))
         return " + ".join(parts).replace("+ -", "- ")
     if isinstance(e, Var):

@@ -7,6 +7,7 @@ from typing import Any
 from ..autograd.modes import no_grad
 from ..errors import OperandError
 from ..ir import build
+from ..ir.extent import is_one
 from ..ir.node import axis
 from ..tensor import Tensor
 from .creation import zeros
@@ -216,7 +217,7 @@ def _spatial(x: Any) -> int:
     if x.ndim < 3:
         raise ValueError(f"expected an input [N, C, L, …], got {list(x.shape)}")
     number = count(x, tuple(range(2, x.ndim)))
-    if number == 1:
+    if is_one(number):
         raise ValueError(
             f"instance norm needs more than one number in an instance, got {list(x.shape)}"
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import errors
 from ..ir import build, dtypes
+from ..ir.extent import is_one
 from ..ir.node import axis
 from ..tensor import Tensor
 from .define import function, operator
@@ -61,13 +62,15 @@ def _summable(x: Any, names_x: str, other: Any, names_y: str, names: str) -> tup
 
     So it is in PyTorch, where a product alone keeps small integers small.
     """
+    if x.dtype.is_smooth or other.dtype.is_smooth:
+        return x, other
     sizes = [dict(zip(n, v.shape, strict=True)) for n, v in ((names_x, x), (names_y, other))]
     alone = any(
-        extent != 1 and label not in names and partner.get(label, 1) == 1
+        label not in names and not is_one(extent) and is_one(partner.get(label, 1))
         for own, partner in (sizes, sizes[::-1])
         for label, extent in own.items()
     )
-    if x.dtype.is_smooth or other.dtype.is_smooth or not alone:
+    if not alone:
         return x, other
     return build.cast(x, dtypes.int64), build.cast(other, dtypes.int64)
 

@@ -34,7 +34,7 @@ def variance(x: Tensor, dim: Any, correction: float, keepdim: bool) -> Any:
     number = count(x, axes)
     away = _centred(x, axes)
     total = build.reduce("add", squared(away), axes, keepdim)
-    if number > 1:
+    if number >= 1:
         rest = build.reduce("add", away, axes, keepdim)
         total = f.maximum(total - squared(rest) * (1.0 / real(number)), 0.0)
     return total / real(max(number - correction, 0))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir import build
 from ..ir.dtypes import float32
+from ..ir.extent import is_one
 from ..ir.index import within
 from ..ir.limits import finfo
 from ..ir.node import coordinates
@@ -167,7 +168,7 @@ def group_norm(
     """
     samples, groups, inner = _group_axes(x, num_groups)
     require_dtypes(x, weight, bias)
-    if samples * inner == 1:
+    if is_one(samples * inner):
         raise ValueError(f"group norm needs more than one value per group, got {list(x.shape)}")
     rows = build.reshape(x, (samples, groups, inner))
     y = build.reshape(layer_norm(rows, (inner,), None, None, eps), x.shape)

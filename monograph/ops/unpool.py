@@ -7,6 +7,7 @@ from typing import Any
 from .. import errors
 from ..ir import build
 from ..ir.dtypes import DType, int64
+from ..ir.extent import is_one
 from ..ir.index import Read, contiguous_strides
 from ..ir.node import axis
 from ..tensor import Tensor
@@ -111,7 +112,7 @@ def _starts(sample: Any, inside: int, size: int, kernel: int, dtype: DType) -> A
     """[N, C, size]: where each window begins, spread by one random number for each plane."""
     shape = (*sample.shape, size)
     last = inside - kernel
-    if size == 1:
+    if is_one(size):
         return build.full(shape, last, int64)
     step = build.const(last / (size - 1), dtype)
     u = build.broadcast_to(build.expand_dims(build.cast(sample, dtype), [2]), shape)

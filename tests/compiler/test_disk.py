@@ -210,7 +210,8 @@ def test_code_that_sizes_share_may_be_gone(tmp_path):
 
 def test_sizes_that_a_kept_program_does_not_fit(tmp_path):
     run(tmp_path, sizes(40, 64))
-    assert run(tmp_path, sizes(1, 33))[0][:2] == [1, 1]  # one row is a program of its own
+    assert run(tmp_path, sizes(0, 33))[0][:2] == [1, 1]  # no row is a program of its own
+    assert run(tmp_path, sizes(1, 34))[0][:2] == [0, 1]
 
 
 @pytest.mark.parametrize("content", [b'"x"', b"[[1, 2], [3]]"])
