@@ -6,7 +6,7 @@ the first sizes were compiled as constants; sizes that stay get constants again.
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
 notebook answers in milliseconds. A recording that keeps coming with another number of the same
 operators, as that of an episode does, is interpreted too, until that has taken as long as compiling
-it would, or it comes again at once: then it is a step of a loop.
+it would, or it comes again at once and takes long: then it is a step of a loop.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SHARED = 512  # sizes that programs for many sizes stay set up for
 KEPT = 64  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
-LENGTHS = 2  # numbers of the same operators that are compiled; after that, others are interpreted
 NEAR = 4  # meetings of interpreted recordings within which a step of a loop comes again
+SOON = 50  # further runs within which compiling a step of a loop is to pay
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
@@ -64,8 +64,8 @@ class Programs:
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Executable]] = {}
         self._recorded: set[Any] = set()  # the parts of these keys that no setting changes
-        self._met: dict[Any, int] = {}  # by keys that were interpreted once: the meeting
-        self._lengths: dict[Any, set[int]] = {}  # by operators: numbers of them that were compiled
+        self._met: set[Any] = set()  # keys that were interpreted when they came first
+        self._lengths: dict[Any, set[int]] = {}  # by operators: the numbers of them that were met
         self._interpreted: dict[Any, _Interpreted] = {}
         self._meetings = 0  # of recordings that were interpreted
         self.pace = PACE  # as `PACE`, of late
@@ -158,27 +158,33 @@ class Programs:
         if often:
             return self._compile(key, recording, backend, digest, lookup)
         new = key not in self._met and not again
+        endless = backend == "cpu" and self._is_endless(recording)
         if backend == "cpu" and new and _is_small(recording):
-            self._met[key] = self._meetings
+            self._met.add(key)
             self._note_meeting()
             return _interpreted(recording)
-        if backend == "cpu" and self._is_endless(recording):
+        if endless:
             executable = self._interpret(key, recording)
             if executable is not None:
                 return executable
         return self._compile(key, recording, backend, digest, lookup)
 
     def _is_endless(self, recording: Recording) -> bool:
-        """Whether the same operators came in several numbers already, as those of episodes do.
+        """Whether the same operators came in another number already, as those of episodes do.
 
-        Each number would be a program of its own, and no bound is known for how many there are.
+        Each number would be a program of its own, and no bound is known for how many there are. Few
+        operators are in many programs: these differ in the number of views alone, or many came.
         """
         length = len(recording.entries)
-        if length <= config.tier0_limit or not config.tier0_limit:
+        if not config.tier0_limit:
             return False
-        alike = self._lengths.setdefault(frozenset(_computing(recording)), set())
-        if length in alike or len(alike) < LENGTHS:
-            alike.add(length)
+        operators = _computing(recording)
+        alike: Any = frozenset(operators)
+        if length <= config.tier0_limit and alike not in self._lengths:
+            alike = tuple(operators)
+        lengths = self._lengths.setdefault(alike, set())
+        lengths.add(length)
+        if len(lengths) == 1:
             return False
         work = sum([prod(shape) for shape in recording.shapes])
         return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
@@ -197,17 +203,13 @@ class Programs:
         return program
 
     def _is_worth_compiling(self, held: _Interpreted) -> bool:
-        """Whether a recording is a step of a loop, or has cost as much as compiling it would."""
-        return self._is_soon(held.met) or held.seconds > self.pace * held.length
-
-    def _is_soon(self, met: int) -> bool:
-        return self._meetings - met <= NEAR
+        """Whether a recording has cost as much as compiling it would, or is about to in a loop."""
+        again = SOON if self._meetings - held.met <= NEAR else 0
+        return held.seconds + again * held.program.latest > self.pace * held.length
 
     def _interpret(self, key: Any, recording: Recording) -> Executable | None:
         """A program that is interpreted; None where it was so often that compiling it pays."""
         held = self._interpreted.get(key)
-        if held is None and key in self._met and self._is_soon(self._met[key]):
-            return None
         if held is not None and self._is_worth_compiling(held):
             self._interpreted.pop(key, None)
             return None
