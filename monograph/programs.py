@@ -24,7 +24,7 @@ from . import backends, statistics
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
-from .compiler.periods import find_runs
+from .compiler.periods import find_runs, refrain
 from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
 from .compiler.sizes import structure_of
@@ -50,6 +50,7 @@ class _Interpreted:
 
     program: ByNumPy
     length: int  # entries of the recording
+    lengths: set[int]  # of all recordings with other numbers of the same turns
     before: float  # seconds that programs for the same recording took before it
     met: int  # the number of its last meeting among those of all interpreted recordings
 
@@ -65,7 +66,7 @@ class Programs:
         self._by_key: dict[Any, list[Executable]] = {}
         self._recorded: set[Any] = set()  # the parts of these keys that no setting changes
         self._met: set[Any] = set()  # keys that were interpreted when they came first
-        self._lengths: dict[Any, set[int]] = {}  # by operators: the numbers of them that were met
+        self._lengths: dict[Any, set[int]] = {}  # by operators, see `refrain`: how many came
         self._interpreted: dict[Any, _Interpreted] = {}
         self._meetings = 0  # of recordings that were interpreted
         self.pace = PACE  # as `PACE`, of late
@@ -150,44 +151,37 @@ class Programs:
                 return self._share(key, executable, lambda: digest)
         lookup = self._lookup(key, recording, digest, member)
         if member is not None:
-            patience = 2 if _is_small(recording) else 1
-            executable = member.make(backends.load(backend), patience)
+            executable = member.make(backends.load(backend))
             if executable is not None:
                 statistics.note_miss(f"{lookup}; made for many sizes")
                 return self._share(key, executable, lambda: digest)
         if often:
             return self._compile(key, recording, backend, digest, lookup)
         new = key not in self._met and not again
-        endless = backend == "cpu" and self._is_endless(recording)
+        others = self._others(recording) if backend == "cpu" else None
         if backend == "cpu" and new and _is_small(recording):
             self._met.add(key)
             self._note_meeting()
             return _interpreted(recording)
-        if endless:
-            executable = self._interpret(key, recording)
+        if others is not None:
+            executable = self._interpret(key, recording, others)
             if executable is not None:
                 return executable
         return self._compile(key, recording, backend, digest, lookup)
 
-    def _is_endless(self, recording: Recording) -> bool:
-        """Whether the same operators came in another number already, as those of episodes do.
+    def _others(self, recording: Recording) -> set[int] | None:
+        """How long recordings were that have other numbers of the same turns, as episodes do.
 
-        Each number would be a program of its own, and no bound is known for how many there are. Few
-        operators are in many programs: these differ in the number of views alone, or many came.
+        Each would be a program of its own, and no bound is known for how many there are. None where
+        there is only this length, or it is too large for NumPy.
         """
-        length = len(recording.entries)
         if not config.tier0_limit:
-            return False
-        operators = _computing(recording)
-        alike: Any = frozenset(operators)
-        if length <= config.tier0_limit and alike not in self._lengths:
-            alike = tuple(operators)
-        lengths = self._lengths.setdefault(alike, set())
-        lengths.add(length)
-        if len(lengths) == 1:
-            return False
+            return None
+        lengths = self._lengths.setdefault(refrain(_computing(recording)), set())
+        lengths.add(len(recording.entries))
         work = sum([prod(shape) for shape in recording.shapes])
-        return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
+        light = work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
+        return lengths if light and len(lengths) > 1 else None
 
     def _interpreted_again(
         self, key: Any, held: _Interpreted, wanted: tuple[int, ...],
@@ -203,18 +197,24 @@ class Programs:
         return program
 
     def _is_worth_compiling(self, held: _Interpreted) -> bool:
-        """Whether a recording has cost as much as compiling it would, or is about to in a loop."""
-        again = SOON if self._meetings - held.met <= NEAR else 0
-        return held.seconds + again * held.program.latest > self.pace * held.length
+        """Whether a recording has cost as much as compiling it would, or is about to in a loop.
 
-    def _interpret(self, key: Any, recording: Recording) -> Executable | None:
+        The second number of turns may be that of another loop, and stay.
+        """
+        again = self._meetings - held.met <= NEAR
+        if again and len(held.lengths) == 2:
+            return True
+        spent = held.seconds + (SOON * held.program.latest if again else 0)
+        return spent > self.pace * held.length
+
+    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable | None:
         """A program that is interpreted; None where it was so often that compiling it pays."""
         held = self._interpreted.get(key)
         if held is not None and self._is_worth_compiling(held):
             self._interpreted.pop(key, None)
             return None
         length, before = len(recording.entries), 0.0 if held is None else held.seconds
-        held = _Interpreted(_interpreted(recording), length, before, self._meetings)
+        held = _Interpreted(_interpreted(recording), length, lengths, before, self._meetings)
         self._note_interpreted(key, held)
         return held.program
 

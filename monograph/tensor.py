@@ -446,6 +446,8 @@ class Tensor(Readable):
             raise TypeError("iteration over a 0-d tensor")
         if not self.dtype.is_smooth:  # places or flags, which are looked at one by one
             record.read_near(self._storage)
+        elif self.ndim == 1 and not self.requires_grad and self._storage.value.memory is None:
+            record.flush_here("iteration")  # as are numbers: how many there are is no structure
         return iter(self.unbind(0))
 
     def __delitem__(self, key: Any) -> None:

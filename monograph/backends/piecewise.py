@@ -10,6 +10,7 @@ back. An episode of another length then costs what its calls cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,39 @@ class Unfit(Exception):
     """The recording must be interpreted as a whole."""
 
 
+class Join:
+    """In place of a `Closure`: the inputs one behind the other, in one call of NumPy's."""
+
+    def __init__(self, count: int, along: int) -> None:
+        self.inputs = range(count)
+        self._along = along
+
+    def call(self, *parts: Any) -> list[Any]:
+        """The parts joined."""
+        return [np.concatenate(parts, self._along)]
+
+
+class Cut:
+    """The derivative of a `Join`: the pieces of its cotangent for some of the parts."""
+
+    def __init__(self, metas: Sequence[Meta], needs: Sequence[int], along: int) -> None:
+        self.inputs = (len(metas) + 1,)  # behind the inputs and the result
+        ends = list(accumulate([meta.shape[along] for meta in metas], initial=0))
+        lead = (slice(None),) * along
+        self._places = [(*lead, slice(ends[n], ends[n + 1])) for n in needs]
+
+    def call(self, given: Any) -> list[Any]:
+        """The pieces."""
+        return [given[place] for place in self._places]
+
+
+def _joined(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]) -> int | None:
+    """The axis along which an operator only joins what it is given, if it does."""
+    if operator.joins is None or any(kind.__class__ is not Meta for kind in kinds):
+        return None
+    return operator.joins(kinds, attributes)
+
+
 class Call:
     """What a kind of call means: its results' kinds, and how NumPy computes them.
 
@@ -42,6 +76,14 @@ class Call:
     def __init__(
         self, operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]
     ) -> None:
+        along = _joined(operator, attributes, kinds)
+        if along is not None:
+            self.closure: Any = Join(len(kinds), along)
+            shape = list(kinds[0].shape)
+            shape[along] = sum([kind.shape[along] for kind in kinds])
+            self.metas: tuple[Meta, ...] = (meta_of(tuple(shape), kinds[0].dtype),)
+            self.groups, self.failures = 0, []
+            return
         checks: list[Check] = []
         with interning():
             inputs = placeholders(kinds)
@@ -67,6 +109,11 @@ class Pull:
     def __init__(
         self, entry: Entry, kinds: tuple[Any, ...], needs: tuple[int, ...], given: tuple[int, ...]
     ) -> None:
+        along = _joined(entry.operator, entry.attributes, kinds)
+        if along is not None:
+            self.closure: Any = Cut(kinds, needs, along)
+            self.parts: list[int | None] = list(range(len(needs)))
+            return
         rules: dict[int, Rule] = {}
         with interning(), noting(rules):
             inputs = placeholders(kinds)
@@ -197,7 +244,7 @@ class Piecewise(ByNumPy):
     def _kinds_of(self, cells: Sequence[int | None]) -> tuple[Any, ...]:
         return tuple([None if cell is None else self._metas[cell] for cell in cells])
 
-    def _step(self, closure: Closure, cells: Sequence[int | None], made: Sequence[int]) -> None:
+    def _step(self, closure: Any, cells: Sequence[int | None], made: Sequence[int]) -> None:
         read: Any = tuple([cells[number] for number in closure.inputs])
         self._steps.append((closure.call, read, tuple(made)))
 

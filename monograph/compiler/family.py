@@ -95,15 +95,12 @@ class Member:
         known = [sample for sample in family.samples if sample != numbers]
         family.samples = [*known, numbers][-SAMPLES:]
 
-    def make(self, backend: Any, patience: int) -> Executable | None:
-        """A new program for many sizes, set up for these; None where sizes are to be fixed.
-
-        `patience` is how many other sizes must have come before.
-        """
+    def make(self, backend: Any) -> Executable | None:
+        """A new program for many sizes, set up for these; None where sizes are to be fixed."""
         self.note()
         family = self.family
         attempts = len(family.programs) + len(family.failed)
-        if len(family.samples) <= patience or attempts >= PROGRAMS:
+        if len(family.samples) < 2 or attempts >= PROGRAMS:
             return None
         name = self._name(backend)
         executable = self._made(family.samples, name, backend)

@@ -20,6 +20,7 @@ import numpy as np
 from .recording import BACKWARD, Entry, Recording
 
 LEAST = 4  # turns that are worth a loop
+LONGEST = 256  # entries of a turn that `refrain` recognises
 MOST_FAILED = 16  # repetitions that are looked at and turn out to be no loops
 MOST_PARTS = 4  # loops into which turns that are alike as calls are split
 MOST_SKIPPED = 2  # turns at the beginning that may read other things than the rest
@@ -161,6 +162,42 @@ def _repeats(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
     # Twice a period is a period too, but covers no more.
     found.sort(key=lambda each: (-(each[1] // each[2] + 1) * each[2], each[2]))
     return found
+
+
+def refrain(tokens: Sequence[Any]) -> tuple[Any, ...]:
+    """The sequence in which what repeats directly stands once, however often: a b a b c → (a b) c.
+
+    Loops of the same turns give the same, whatever the number of turns, if they are more than two.
+    """
+    shorter = _folded(tokens)
+    while len(shorter) < len(tokens):
+        tokens, shorter = shorter, _folded(shorter)
+    return tuple(shorter)
+
+
+def _folded(tokens: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    at = 0
+    while at < len(tokens):
+        period = _period(tokens, at)
+        if not period:
+            found.append(tokens[at])
+            at += 1
+            continue
+        turn = tokens[at : at + period]
+        while tokens[at : at + period] == turn:
+            at += period
+        found.append(tuple(turn))
+    return found
+
+
+def _period(tokens: Sequence[Any], at: int) -> int:
+    """The least length of what stands at a place twice, one behind the other; 0 if nothing does."""
+    for period in range(1, min(LONGEST, (len(tokens) - at) // 2) + 1):
+        middle = at + period
+        if tokens[at] == tokens[middle] and tokens[at:middle] == tokens[middle : middle + period]:
+            return period
+    return 0
 
 
 # --- what turns read ------------------------------------------------------------------------------

@@ -98,6 +98,9 @@ class Operator:
     # from the first input of the first, the second inputs one behind the other, and the attributes
     # of each. None where that cannot be said.
     series: Callable[[Node, Node, Sequence[Any]], Node | None] | None = None
+    # Of the inputs' kinds and the attributes: the axis along which the inputs, all of one dtype,
+    # lie one behind the other in the result; None where the result is something else.
+    joins: Callable[[Sequence[Any], Sequence[Any]], int | None] | None = None
     precision: str | None = None  # what autocast does to its inputs; see `amp/autocast_mode.py`
 
     def expand(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Node, ...]:

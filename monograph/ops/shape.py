@@ -318,6 +318,17 @@ def cat(tensors: Tensors, dim: int = 0) -> Any:
     return result
 
 
+def _joins(kinds: Sequence[Any], attributes: Sequence[Any]) -> int | None:
+    """The axis, where no input is left out or cast."""
+    first = kinds[0]
+    if any(len(kind.shape) != len(first.shape) or kind.dtype is not first.dtype for kind in kinds):
+        return None
+    return int(attributes[-1]) % len(first.shape)
+
+
+cat.operator.joins = _joins
+
+
 def _check_beside(tensors: list[Any], k: int, dim: int) -> None:
     """All sizes but that of axis k agree."""
     beside = [[e for n, e in enumerate(t.shape) if n != k] for t in tensors]

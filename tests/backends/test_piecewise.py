@@ -81,6 +81,25 @@ def test_joined_pieces_of_many_turns():
     agree(step, X, W)
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_joints_of_all_kinds(dim):
+    def step(x, y):
+        y.requires_grad_()
+        parts = [x, y, y * 2, x[:, :0] if dim else x[:0], y]  # twice the same, without gradient
+        whole = mg.cat(parts, dim)
+        loss = (whole * mg.arange(whole.numel()).view(whole.shape)).sum()
+        return whole, *mg.autograd.grad(loss, y)
+
+    agree(step, X, X[::-1].copy())
+
+
+def test_what_is_cast_or_left_out_is_no_plain_joint():
+    def step(x, y):
+        return mg.cat([x, y.int()]), mg.cat([x, x.new_empty(0)])
+
+    agree(step, X, X * 3)
+
+
 def test_dear_calls_are_made_once_for_their_kind():
     def step(n):
         def run(x, w):
