@@ -77,9 +77,9 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Any:
 
 
 @operator(to=None, method=False, name="index")
-def index_at(x: Tensor, where: Tensors, dims: tuple[int, ...]) -> Any:
+def index_at(x: Tensor, where: Tensors, dims: tuple[int, ...], sure: tuple[bool, ...] = ()) -> Any:
     """x indexed at the axes `dims` by integer tensors that are broadcast together."""
-    return crossed(x, [integers(w) for w in where], dims).read(x)
+    return crossed(x, [integers(w) for w in where], dims, sure).read(x)
 
 
 @operator(apart=True)

@@ -123,17 +123,25 @@ def _place(part: Any) -> Any:
 _WHOLE = (None, None, None)
 
 
-def _split(x: Tensor, key: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
-    """The view that the key's integers, slices and None make, and the tensors on its axes."""
+Picked = tuple[Tensor, list[Tensor], tuple[int, ...], tuple[bool, ...]]
+
+
+def _split(x: Tensor, key: Any) -> Picked:
+    """The view that the key's integers, slices and None make, and the tensors on its axes.
+
+    Behind them, which of the tensors are places that are sure to exist: those of masks.
+    """
     if isinstance(key, Tensor):  # alone: all but what is not ordinary, in a third of the time
         kind, rank = key._value().meta, len(x._value().meta.shape)
         if kind.dtype is dtypes.int64 and rank:
-            return x, [key], (0,)
+            return x, [key], (0,), ()
         if kind.dtype is dtypes.bool_ and 0 < len(kind.shape) <= rank:
-            return x, _places_of(key, x, 0), tuple(range(len(kind.shape)))
+            rank = len(kind.shape)
+            return x, _places_of(key, x, 0), tuple(range(rank)), (True,) * rank
     basic: list[Any] = []
     tensors: list[Tensor] = []
     dims: list[int] = []
+    sure: list[bool] = []
     source = k = 0  # the next axis of x, and of the view
     for part in _parts(x, key):
         picks: list[Tensor] = []
@@ -141,6 +149,7 @@ def _split(x: Tensor, key: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
             basic.append(None)
             tensors.append(adopt(np.zeros(int(bool(part)), np.int64)))
             dims.append(k)
+            sure.append(True)
             k += 1
         elif _is_mask(part):
             picks = _places_of(part, x, source)
@@ -158,11 +167,12 @@ def _split(x: Tensor, key: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
             basic.append(_WHOLE)
             tensors.append(pick)
             dims.append(k)
+            sure.append(pick is not part)
             k += 1
         source += _axes_used(part)
     plain = len(basic) == x.ndim and all(place == _WHOLE for place in basic)
     view = x if plain else shape.basic_index(x, tuple(basic))
-    return view, tensors, tuple(dims)
+    return view, tensors, tuple(dims), tuple(sure) if any(sure) else ()
 
 
 _BOUNDS = frozenset({int, type(None)})
@@ -210,18 +220,19 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     places = _plain(key, len(x._value().meta.shape))
     if places is not None:
         return shape.basic_index(x, places)  # type: ignore[no-any-return]
-    view, tensors, dims = _split(x, key)
+    view, tensors, dims, sure = _split(x, key)
     if not tensors:
         return shape.basic_index(x, ()) if view is x else view
-    return index_at(view, tensors, dims)
+    return index_at(view, tensors, dims, sure)
 
 
 @declare(to=None, method=False, name="index_put")
 def put_at(
-    x: Tensor, values: Tensor, where: Tensors, dims: tuple[int, ...], accumulate: bool = False
-) -> Any:
+    x: Tensor, values: Tensor, where: Tensors, dims: tuple[int, ...], accumulate: bool = False,
+    sure: tuple[bool, ...] = (),
+) -> Any:  # fmt: skip
     """x with the values at the places that integer tensors name on the axes `dims`."""
-    region = crossed(x, [integers(w) for w in where], dims)
+    region = crossed(x, [integers(w) for w in where], dims, sure)
     if not accumulate:
         return region.write(x, values)
     values = build.broadcast_to(build.cast(values, x.dtype), region.shape)
@@ -240,7 +251,7 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
             return
     if key is False:
         return  # nothing is written, and so nothing is differentiated
-    view, tensors, dims = _split(x, key)
+    view, tensors, dims, sure = _split(x, key)
     if isinstance(new, Tensor):
         values = new.to(x.dtype)
     elif _is_number(new):
@@ -248,7 +259,7 @@ def setitem(x: Tensor, key: Any, new: Any) -> None:
     else:
         values = tensor(new, dtype=x.dtype)
     if tensors:
-        result = put_at(view, values, tensors, dims)
+        result = put_at(view, values, tensors, dims, False, sure)
         if overlapping.overlaps(view):
             overlapping.write(view, result)
         else:
@@ -288,10 +299,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             f"index_put: the values are {values.dtype.name}, the tensor is {input.dtype.name}"
         )
     key = tuple([slice(None) if part is None else part for part in indices])
-    view, tensors, dims = _split(input, key)
+    view, tensors, dims, sure = _split(input, key)
     if not tensors:
         return math.clone(expand(values, *input.shape))
-    return put_at(view, values, tensors, dims, accumulate)
+    return put_at(view, values, tensors, dims, accumulate, sure)
 
 
 @function(method=True)

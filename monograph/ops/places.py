@@ -99,10 +99,11 @@ def slices(x: Any, k: int, where: Any, negative: bool = False) -> Region:
     return Region(shape, place, (counted(where, x.shape[k], k, negative),))
 
 
-def crossed(x: Any, where: list[Any], dims: tuple[int, ...]) -> Region:
+def crossed(x: Any, where: list[Any], dims: tuple[int, ...], sure: tuple[bool, ...] = ()) -> Region:
     """The region of `x[i, j]`: index tensors on some axes, broadcast together.
 
-    The common axes stand where the indexed ones stood if those are neighbours, else in front.
+    The common axes stand where the indexed ones stood if those are neighbours, else in front. Those
+    that are `sure` name places that exist, counted from 0.
     """
     try:
         common = build.broadcast_shapes(*[w.shape for w in where])
@@ -120,7 +121,8 @@ def crossed(x: Any, where: list[Any], dims: tuple[int, ...]) -> Region:
     place: list[Any] = [None] * x.ndim
     reads = []
     for n, (k, part) in enumerate(zip(dims, where, strict=True)):
-        reads.append(build.broadcast_to(counted(part, x.shape[k], k), common))
+        places = part if sure and sure[n] else counted(part, x.shape[k], k)
+        reads.append(build.broadcast_to(places, common))
         place[k] = Read(n, at, x.shape[k])
     for n, k in enumerate(before):
         place[k] = axis(n, x.shape[k])

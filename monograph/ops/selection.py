@@ -106,7 +106,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     shape = build.broadcast_shapes(tuple(input.shape), tuple(mask.shape)) or (1,)
     places = np.nonzero(np.broadcast_to(mask._array(), shape))
     indices = [adopt(np.ascontiguousarray(p)) for p in places]
-    made = index_at(expand(input, *shape), indices, tuple(range(len(shape))))
+    dims, sure = tuple(range(len(shape))), (True,) * len(shape)
+    made = index_at(expand(input, *shape), indices, dims, sure)
     return made if out is None else into(out, made, (input, mask), exact=True)
 
 

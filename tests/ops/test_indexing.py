@@ -7,6 +7,8 @@ import pytest
 import torch
 
 import monograph as mg
+from monograph.backends import piecewise
+from monograph.recorder import current
 
 A = np.random.default_rng(0).normal(size=(4, 5, 6)).astype("f")
 
@@ -190,3 +192,16 @@ def test_a_mask_that_was_used_in_inference_mode_is_used_again():
         assert x[mask].tolist() == [1.0, 1.0]
     (x[mask] ** 2).sum().backward()
     assert x.grad.tolist() == [2.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("key, checked", [("mask", 0), ("places", 1)])
+def test_only_places_that_the_user_gave_are_checked(key, checked):
+    x = mg.rand(6, 2)
+    x.tolist()
+    given = {"mask": mg.tensor([True, False] * 3), "places": mg.tensor([0, 2, 4])}[key]
+    given.tolist()
+    picked = x[given]
+    signature = current.recorder.records[-1].signature
+    call = piecewise.call_of(signature.operator, signature.attributes, signature.inputs)
+    assert call.groups == checked
+    assert picked.tolist() == x.tolist()[::2]
