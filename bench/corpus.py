@@ -25,7 +25,7 @@ COLUMNS = [
     "program, loop", "PyTorch, ms", "ours, ms", "PyTorch / ours", "by CPU time",
     "end of step 3: PyTorch", "ours", "ours, from disk", "new executables after step 3",
 ]  # fmt: skip
-ROUNDS = 4
+ROUNDS = 6
 
 
 @dataclass(frozen=True)
