@@ -208,3 +208,15 @@ def test_sizes_that_do_not_go_together_are_refused_as_ever(monkeypatch):
         with pytest.raises(RuntimeError):
             run(mg.ones(8), mg.ones(9))
         assert run(mg.ones(8), mg.ones(1)).sum().item() == 16
+
+
+def test_an_axis_of_one_place_is_traced_by_itself(monkeypatch):
+    monkeypatch.setattr(record, "programs", Programs())
+
+    @mg.jit
+    def function(x):
+        return x.squeeze() * 2
+
+    for n in (5, 8, 9, 1, 7, 1):
+        made = function(mg.ones(n, 3))
+        assert made.shape == ((n, 3) if n > 1 else (3,)) and made.sum().item() == 6 * n

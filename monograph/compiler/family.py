@@ -47,9 +47,15 @@ class Sized:
         return values if self.template.shapes_at(values) == recording.shapes else None
 
     def values_of(self, sizes: Sequence[int]) -> dict[str, int] | None:
-        """The values of the symbols, given the sizes of leaves alone; None if it does not fit."""
+        """The values of the symbols, given the sizes of leaves alone; None if it does not fit.
+
+        Nothing was recorded at these sizes, and of an axis of one place it might have been something
+        else: `squeeze` leaves it out.
+        """
         values = self.form.values_of(sizes)
-        return values if values is not None and self.decisions.hold(values) else None
+        if values is None or 1 in values.values():
+            return None
+        return values if self.decisions.hold(values) else None
 
 
 @dataclass
