@@ -124,7 +124,9 @@ def _note_cut(atom: FloorDiv | Mod, cuts: dict[Var, set[int]]) -> None:
 
 
 def _in_radix(prefix: str, extent: int, cuts: set[int]) -> Expr:
-    bounds = [1, *sorted((c for c in cuts if c < extent), key=hint), extent]
+    # A digit of a size that varies may have one value only: then it is 0.
+    inside = [c for c in cuts if c != extent and c <= extent]
+    bounds = [1, *sorted(inside, key=hint), extent]
     value: Expr = index.ZERO
     for low, high in zip(bounds, bounds[1:], strict=False):
         radix = divided(high, low)
