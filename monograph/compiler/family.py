@@ -49,8 +49,8 @@ class Sized:
     def values_of(self, sizes: Sequence[int]) -> dict[str, int] | None:
         """The values of the symbols, given the sizes of leaves alone; None if it does not fit.
 
-        Nothing was recorded at these sizes, and of an axis of one place it might have been something
-        else: `squeeze` leaves it out.
+        Nothing was recorded at these sizes, and of an axis of one place it might have been
+        something else: `squeeze` leaves it out.
         """
         values = self.form.values_of(sizes)
         if values is None or 1 in values.values():
