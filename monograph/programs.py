@@ -29,6 +29,7 @@ from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
 from .compiler.sizes import structure_of
 from .config import config
+from .ir import dtypes
 from .ir.operator import Operator
 
 if TYPE_CHECKING:
@@ -264,8 +265,9 @@ class Programs:
         """The recording among those that differ in sizes only, where programs can be shared."""
         if key in self._steady or not getattr(backends.load(backend), "MANY_SIZES", False):
             return None
-        structure = structure_of(recording)
-        family = self._families.setdefault((structure.key, *key[1:]), Family())
+        structure = structure_of(recording)  # what integers are divided into follows the default
+        known = (structure.key, dtypes.get_default_dtype(), *key[1:])
+        family = self._families.setdefault(known, Family())
         return Member(family, structure, recording)
 
     def _share(

@@ -371,6 +371,20 @@ def test_a_fact_that_does_not_hold_makes_another_program():
     agree(function, [[(n, 2)] for n in (20, 30, 5, 11, 7, 10, 100, 8, 12)], 8)
 
 
+def test_another_default_dtype_is_another_program():
+    held = mg.get_default_dtype()
+    try:
+        for dtype in (mg.float64, mg.float32):
+            mg.set_default_dtype(dtype)
+            for n in (3, 5, 4):
+                a = GENERATOR.integers(-3, 4, n)
+                made = (mg.tensor(a) / 2).numpy()
+                assert made.dtype == dtype.numpy
+                same(made, a / 2)
+    finally:
+        mg.set_default_dtype(held)
+
+
 def test_what_needs_a_number_is_compiled_for_it():
     def doubled(x):
         return x.prod(0)  # its derivative doubles until it has reached the size
