@@ -10,6 +10,7 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph import nn
 from monograph.compiler import family
+from monograph.compiler.sizes import Structure, forms_of
 
 GENERATOR = np.random.default_rng(0)
 
@@ -361,6 +362,15 @@ def test_broadcast_axes_of_one():
 
     shapes = [((n, 3), (m, 3)) for n, m in ((4, 4), (6, 6), (1, 6), (6, 1), (9, 9), (1, 1), (2, 2))]
     agree(function, shapes, 4)
+
+
+def test_symbols_that_may_be_one_are_not_those_that_may_not():
+    """Proofs are remembered by the names of symbols."""
+    structure = Structure(None, (1, 6), 2, (1, 1))
+    forms = list(forms_of([(4, 4), (1, 6)], structure, "name"))
+    names = [{name for name, _, _ in form.symbols} for form in forms]
+    lows = [{low for _, _, low in form.symbols} for form in forms]
+    assert lows == [{1}, {2}] and names[0].isdisjoint(names[1])
 
 
 def test_a_fact_that_does_not_hold_makes_another_program():

@@ -133,8 +133,9 @@ class Form:
         return values
 
 
-def _digest(name: str, samples: Sequence[Numbers]) -> str:
-    return blake2b(f"{name} {samples}".encode(), digest_size=6).hexdigest()
+def _digest(name: str, samples: Sequence[Numbers], least: Numbers) -> str:
+    """Of all that a symbol is: what was proven of one by this name is remembered."""
+    return blake2b(f"{name} {samples} {least}".encode(), digest_size=6).hexdigest()
 
 
 def forms_of(
@@ -162,7 +163,7 @@ def _form(samples: Sequence[Numbers], leading: int, least: Numbers, name: str | 
             first.setdefault(column, place)
     # Sizes of leaves before integers in attributes, small ones first: products follow.
     order = sorted(first, key=lambda column: (first[column] >= leading, column[-1]))
-    prefix = f"s{next(_serial)}" if name is None else f"s{_digest(name, samples)}"
+    prefix = f"s{next(_serial)}" if name is None else f"s{_digest(name, samples, least)}"
     symbols: list[Symbol] = []
     known: dict[Column, tuple[Size, Any]] = {}
     for column in order:
