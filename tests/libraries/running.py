@@ -40,12 +40,14 @@ def run(*command):
     return done.stdout
 
 
-def torchvision_fits():
-    """Whether PyTorch can import torchvision, or has none to import."""
-    if importlib.util.find_spec("torchvision") is None:
-        return True
-    done = subprocess.run([sys.executable, "-c", "import torchvision"], capture_output=True)
-    return done.returncode == 0
+# Runs a program as if torchvision were not installed: the registry's may not fit a PyTorch for the
+# CPU, and then PyTorch cannot import what would import it.
+WITHOUT_TORCHVISION = """
+import runpy, sys
+sys.modules["torchvision"] = None
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def saved(program, tmp_path_factory):
