@@ -5,8 +5,8 @@ be alive does not cost a compilation. Recordings that differ in sizes only share
 the first sizes were compiled as constants; sizes that stay get constants again. A small recording
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
 notebook answers in milliseconds. A recording that keeps coming with another number of the same
-operators, as that of an episode does, is interpreted too, until that has taken as long as compiling
-it would, or it comes again at once and takes long: then it is a step of a loop.
+turns, as that of an episode does, is interpreted too, until that has taken as long as compiling it
+would, or it comes again at once and takes long: then it is a step of a loop.
 """
 
 from __future__ import annotations
