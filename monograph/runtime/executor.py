@@ -55,6 +55,7 @@ _LOOP = """
 declare void @mg_run(ptr)
 declare void @mg_admit()
 declare void @mg_set_team(i32)
+declare void @mg_take_places()
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_yield()
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -158,6 +159,7 @@ run:
   %threads = load i64, ptr @mg_threads
   %team = trunc i64 %threads to i32
   call void @mg_set_team(i32 %team)
+  call void @mg_take_places()
   call void @mg_run(ptr %frame)
   store atomic i64 %goal, ptr @mg_completed seq_cst, align 8
   %waiters = load atomic i32, ptr @mg_waiters seq_cst, align 4

@@ -5,6 +5,11 @@ Generated kernels call `mg_parallel(body, args, count, grain)`: it splits [0, co
 on each. libgomp creates a pool of threads for every thread that enters it, and a parallel region
 in a forked child may hang; so only the executor thread, once `admit`ted, splits, and everyone else
 runs the whole range alone. Without libgomp every loop is serial.
+
+Where a team takes both of two processors, each of its threads has its own (`places`). The threads
+of a team spin for each other; some kernels of Linux let two of them sit on one processor for 20 ms,
+each spinning while the other could run, beside a processor that is idle. Python's threads go where
+they like, and so do all where the user has a word on it (`OMP_PROC_BIND=false`).
 """
 
 from __future__ import annotations
@@ -16,11 +21,14 @@ import os
 from monograph.runtime import native
 
 LIBRARY = "libgomp.so.1"
+PLACING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY")  # with which users decide
+MASK_BYTES = 128  # of a set of processors, as Linux has it
 
 _STATE = """
 @mg_threads = global i64 1
 @mg_admitted = global i64 0
 @mg_regions = global i64 0
+@mg_places = global ptr null
 declare i64 @pthread_self()
 define void @mg_admit() {
   %self = call i64 @pthread_self()
@@ -34,6 +42,9 @@ define i32 @mg_get_team() {
   ret i32 1
 }
 define void @mg_set_team(i32 %threads) {
+  ret void
+}
+define void @mg_take_places() {
   ret void
 }
 define void @mg_parallel(ptr %body, ptr %args, i64 %count, i64 %grain) {
@@ -56,7 +67,32 @@ declare void @omp_set_num_threads(i32)
 declare i32 @omp_get_max_threads()
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
+declare i32 @sched_setaffinity(i32, i64, ptr)
 declare i64 @llvm.smin.i64(i64, i64)
+@mg_taken = global ptr null
+
+; Each thread of the team that the calling thread forms goes to its place, unless it is there.
+define void @mg_take_places() {
+  %places = load atomic ptr, ptr @mg_places acquire, align 8
+  %taken = load ptr, ptr @mg_taken
+  %same = icmp eq ptr %places, %taken
+  br i1 %same, label %done, label %take
+take:
+  store ptr %places, ptr @mg_taken
+  call void @GOMP_parallel(ptr @mg_take_place, ptr %places, i32 0, i32 0)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @mg_take_place(ptr %places) {
+  %thread.32 = call i32 @omp_get_thread_num()
+  %thread = zext i32 %thread.32 to i64
+  %offset = mul i64 %thread, MASK_BYTES
+  %place = getelementptr i8, ptr %places, i64 %offset
+  %ignored = call i32 @sched_setaffinity(i32 0, i64 MASK_BYTES, ptr %place)
+  ret void
+}
 
 define i32 @mg_get_team() {
   %threads = call i32 @omp_get_max_threads()
@@ -183,7 +219,16 @@ def set_threads(count: int) -> None:
         raise ValueError(f"the number of threads must not be negative, got {count}")
     _chosen = count
     if module.built:
-        _word("mg_threads").value = threads()
+        _assign(module())
+
+
+def places() -> list[set[int]]:
+    """The processors that each thread of a team may use."""
+    processors = sorted(os.sched_getaffinity(0))
+    decided = any([name in os.environ for name in PLACING])
+    if len(processors) == threads() == 2 and not decided:
+        return [{each} for each in processors]
+    return [set(processors)] * threads()
 
 
 def regions() -> int:
@@ -202,18 +247,43 @@ def module() -> native.Module:
     """The compiled `mg_parallel`, callable from kernels that are loaded after this call.
 
     `mg_admit()` admits the calling thread. `mg_set_team(n)` tells OpenMP the team size that
-    libraries should use in the calling thread, which `mg_get_team()` is.
+    libraries should use in the calling thread, which `mg_get_team()` is. `mg_take_places()` sends
+    the calling thread and its team to their processors.
     """
     gomp = library()
     if gomp is None:
         compiled = native.compile_cached(_STATE + _SERIAL)
     else:
         native.link_symbols(_gomp_symbols(gomp))
-        compiled = native.compile_cached(_STATE + _PARALLEL)
-    exported = ("mg_parallel", "mg_admit", "mg_get_team", "mg_set_team", "mg_threads")
-    native.link_symbols({name: compiled.address(name) for name in exported})
-    ctypes.c_int64.from_address(compiled.address("mg_threads")).value = threads()
+        text = _STATE + _PARALLEL.replace("MASK_BYTES", str(MASK_BYTES))
+        compiled = native.compile_cached(text)
+    native.link_symbols({name: compiled.address(name) for name in _EXPORTED})
+    _assign(compiled)
     return compiled
+
+
+_EXPORTED = (
+    "mg_parallel", "mg_admit", "mg_get_team", "mg_set_team", "mg_take_places", "mg_threads",
+)  # fmt: skip
+_tables: dict[bytes, ctypes.Array[ctypes.c_char]] = {}  # of places, kept for native code
+
+
+def _assign(compiled: native.Module) -> None:
+    """Tell native code how many threads there are, and which processors they may use."""
+    ctypes.c_int64.from_address(compiled.address("mg_threads")).value = threads()
+    masks = [_mask(each) for each in places()]
+    if not _tables and len(set(masks)) == 1:
+        return  # they may go where they are
+    table = b"".join(masks)
+    if table not in _tables:
+        _tables[table] = ctypes.create_string_buffer(table, len(table))
+    pointer = ctypes.c_void_p.from_address(compiled.address("mg_places"))
+    pointer.value = ctypes.addressof(_tables[table])
+
+
+def _mask(processors: set[int]) -> bytes:
+    bits = sum([1 << each for each in processors if each < 8 * MASK_BYTES])
+    return bits.to_bytes(MASK_BYTES, "little")
 
 
 def _gomp_symbols(gomp: ctypes.CDLL) -> dict[str, int]:

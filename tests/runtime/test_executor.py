@@ -261,6 +261,55 @@ def test_loops_are_serial_without_openmp() -> None:
     subprocess.run([sys.executable, "-c", script + check + report], cwd=ROOT, check=True)
 
 
+PLACES = """
+def places():
+    "Where each thread of this process may run, apart from this one's."
+    tasks = [int(each) for each in os.listdir("/proc/self/task") if int(each) != os.getpid()]
+    return [os.sched_getaffinity(each) for each in tasks]
+
+data = np.zeros(1 << 20, np.float32)
+count[0] = data.size
+program = Program([increment], 1)
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_two_threads_on_two_processors_have_one_each() -> None:
+    begin = "both = set(sorted(os.sched_getaffinity(0))[:2])\nos.sched_setaffinity(0, both)\n"
+    result = run(
+        begin
+        + PLACES
+        + """
+from monograph.runtime import openmp
+EXECUTOR.wait(launch(program))
+assert all([{each} in places() for each in both]), places()
+assert os.sched_getaffinity(0) == both
+
+openmp.set_threads(1)
+EXECUTOR.wait(launch(program))
+assert both in places(), places()
+openmp.set_threads(0)
+EXECUTOR.wait(launch(program))
+assert all([{each} in places() for each in both]), places()
+assert data.tolist() == [3.0] * data.size
+"""
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_users_place_threads_themselves() -> None:
+    check = (
+        PLACES
+        + """
+EXECUTOR.wait(launch(program))
+assert all([each == os.sched_getaffinity(0) for each in places()])
+"""
+    )
+    environment = {**os.environ, "OMP_PROC_BIND": "false"}
+    script = [sys.executable, "-c", PROLOGUE + check]
+    subprocess.run(script, cwd=ROOT, check=True, env=environment)
+
+
 def test_a_team_smaller_than_asked_for_does_all_the_work() -> None:
     script = PROLOGUE.replace(
         "import os,", "import os; os.environ['OMP_THREAD_LIMIT'] = '1'\nimport", 1
