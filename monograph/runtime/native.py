@@ -4,7 +4,7 @@
 links object code into the process, and `compile_ir` does both. A loaded `Module` answers the
 address of each function or global it defines. Names that the code calls but does not define are
 looked up first among those given to `link_symbols`, then in the C and math libraries. llvmlite is
-imported at the first compilation or load, never before.
+imported at the first compilation or load, never before, and Ctrl-C waits while it is at work.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .checked_file import read_checked, write_checked
+from .interrupts import uninterrupted
 
 # Libraries whose symbols generated code may call by name (memcpy, exp, half-float conversions).
 PROCESS_LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1")
@@ -59,6 +60,9 @@ class Once(Generic[T]):
         return bool(self._values)
 
 
+_unneeded: list[Any] = []  # what keeps code loaded that nobody can call any more
+
+
 class Module:
     """Native code linked into this process; it stays mapped as long as this object lives.
 
@@ -80,6 +84,7 @@ class Module:
             found = self._addresses[name] = self._look_up(name)
         return found
 
+    @uninterrupted
     def _look_up(self, name: str) -> int:
         try:
             tracker = _linker().jit.lookup(self._library, name)
@@ -88,6 +93,9 @@ class Module:
             raise NativeError(message) from error
         self._trackers.append(tracker)
         return int(tracker[name])
+
+    def __del__(self, unneeded: list[Any] = _unneeded) -> None:
+        unneeded.extend(self._trackers)  # to be collected where no interrupt can strike
 
 
 def compile_ir(text: str, opt: int = DEFAULT_OPT) -> Module:
@@ -117,6 +125,7 @@ def compile_cached(text: str, opt: int = DEFAULT_OPT) -> Module:
     return load_object(code)
 
 
+@uninterrupted
 def compile_to_object(text: str, opt: int = DEFAULT_OPT) -> bytes:
     """Compile LLVM IR text to object code for this machine."""
     llvm = _llvm()
@@ -130,8 +139,10 @@ def compile_to_object(text: str, opt: int = DEFAULT_OPT) -> bytes:
         raise NativeError(f"LLVM rejected a kernel: {error}") from error
 
 
+@uninterrupted
 def load_object(*code: bytes) -> Module:
     """Link object code into this process; several objects become one module."""
+    _unneeded.clear()
     linker = _linker()
     builder = _llvm().JITLibraryBuilder()
     for part in code:
@@ -146,6 +157,7 @@ def load_object(*code: bytes) -> Module:
         raise NativeError(f"cannot load object code: {error}") from error
 
 
+@uninterrupted
 def link_symbols(addresses: Mapping[str, int]) -> None:
     """Make each name callable from code that is loaded after this call."""
     linker = _linker()
@@ -171,12 +183,14 @@ def object_key(text: str, opt: int = DEFAULT_OPT) -> str:
 
 
 @functools.cache
+@uninterrupted
 def host_cpu() -> str:
     """LLVM's name of this machine's processor."""
     return str(_llvm().get_host_cpu_name())
 
 
 @functools.cache
+@uninterrupted
 def host_features() -> str:
     """This machine's instruction-set features, as LLVM writes them."""
     return str(_llvm().get_host_cpu_features().flatten())
@@ -200,6 +214,7 @@ def vector_bits() -> int:
 
 
 @Once
+@uninterrupted
 def _llvm() -> Any:
     """llvmlite's binding, imported and initialised at first need."""
     llvm = importlib.import_module("llvmlite.binding")
@@ -209,6 +224,7 @@ def _llvm() -> Any:
 
 
 @functools.cache
+@uninterrupted
 def _target_machine(opt: int) -> Any:
     llvm = _llvm()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -264,6 +280,7 @@ class _Linker:
 
 
 @Once
+@uninterrupted
 def _linker() -> _Linker:
     return _Linker()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +105,35 @@ def test_wide_vectors_are_used() -> None:
 def test_llvmlite_is_imported_late() -> None:
     program = "import sys, monograph.runtime.executor; assert 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.fixture
+def own_handler():
+    """A job in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_waits_for_llvm(own_handler, monkeypatch: pytest.MonkeyPatch) -> None:
+    optimise, through = native._optimise, []
+
+    def interrupted(*given: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        optimise(*given)
+        through.append(True)
+
+    monkeypatch.setattr(native, "_optimise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        native.compile_to_object(TWICE)
+    assert through
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_code_that_nobody_needs_is_unloaded_at_the_next_load() -> None:
+    module = native.compile_ir(TWICE)
+    module.address("twice")
+    del module
+    assert len(native._unneeded) >= 2  # the code, and the address that was looked up
+    kept = native.compile_ir(TWICE)
+    assert kept.address("twice") and not native._unneeded
