@@ -24,7 +24,7 @@ from . import backends, statistics
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
-from .compiler.periods import find_runs, refrain
+from .compiler.periods import TurnsOf, refrain
 from .compiler.pipeline import Compilation, Executable, compile_recording
 from .compiler.recording import Recording
 from .compiler.sizes import structure_of
@@ -132,6 +132,11 @@ class Programs:
             member = self._member(key, recording, backend)
             lookup = self._lookup(key, recording, _digest(recording, backend), member)
             return self._compile(key, recording, backend, None, lookup)
+        others, fresh = None, False
+        if backend == "cpu" and not often:
+            others, fresh = self._others(recording)
+        if others is not None and fresh:  # nothing serves it, and to ask the disk takes a while
+            return self._interpret(key, recording, others)
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
         if executable is not None:
@@ -156,33 +161,33 @@ class Programs:
             if executable is not None:
                 statistics.note_miss(f"{lookup}; made for many sizes")
                 return self._share(key, executable, lambda: digest)
-        if often:
+        if often or backend != "cpu":
             return self._compile(key, recording, backend, digest, lookup)
-        new = key not in self._met and not again
-        others = self._others(recording) if backend == "cpu" else None
-        if backend == "cpu" and new and _is_small(recording):
+        if others is not None:
+            held = self._interpreted.get(key)
+            if held is None or not self._is_worth_compiling(held):
+                return self._interpret(key, recording, others)
+            del self._interpreted[key]
+        elif key not in self._met and not again and _is_small(recording):
             self._met.add(key)
             self._note_meeting()
             return _interpreted(recording)
-        if others is not None:
-            executable = self._interpret(key, recording, others)
-            if executable is not None:
-                return executable
         return self._compile(key, recording, backend, digest, lookup)
 
-    def _others(self, recording: Recording) -> set[int] | None:
+    def _others(self, recording: Recording) -> tuple[set[int] | None, bool]:
         """How long recordings were that have other numbers of the same turns, as episodes do.
 
         Each would be a program of its own, and no bound is known for how many there are. None where
-        there is only this length, or it is too large for NumPy.
+        there is only this length, or it is too large for NumPy. Also whether this length is new.
         """
         if not config.tier0_limit:
-            return None
+            return None, False
         lengths = self._lengths.setdefault(refrain(_computing(recording)), set())
+        fresh = len(recording.entries) not in lengths
         lengths.add(len(recording.entries))
         work = sum([prod(shape) for shape in recording.shapes])
         light = work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
-        return lengths if light and len(lengths) > 1 else None
+        return lengths if light and len(lengths) > 1 else None, fresh
 
     def _interpreted_again(
         self, key: Any, held: _Interpreted, wanted: tuple[int, ...],
@@ -208,12 +213,9 @@ class Programs:
         spent = held.seconds + (SOON * held.program.latest if again else 0)
         return spent > self.pace * held.length
 
-    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable | None:
-        """A program that is interpreted; None where it was so often that compiling it pays."""
+    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable:
+        """A program that is interpreted, and kept."""
         held = self._interpreted.get(key)
-        if held is not None and self._is_worth_compiling(held):
-            self._interpreted.pop(key, None)
-            return None
         length, before = len(recording.entries), 0.0 if held is None else held.seconds
         held = _Interpreted(_interpreted(recording), length, lengths, before, self._meetings)
         self._note_interpreted(key, held)
@@ -321,8 +323,7 @@ def _interpreted(recording: Recording) -> ByNumPy:
     found: ByNumPy | None = piecewise.interpreted(recording)
     if found is None:
         found = cast("ByNumPy", compile_recording(recording, backends.load("reference")))
-    runs = find_runs(recording).values()  # compiled, these may be loops
-    found.turns = tuple([(run.first, run.turns, run.width) for run in runs])
+    found.turns = TurnsOf(recording)
     return found
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from .recording import BACKWARD, Entry, Recording
+from .recording import BACKWARD, Entry, Recording, Turns
 
 LEAST = 4  # turns that are worth a loop
 LONGEST = 256  # entries of a turn that `refrain` recognises
@@ -94,6 +95,24 @@ def find_runs(recording: Recording) -> dict[int, Run]:
         if failed == MOST_FAILED:
             break
     return {run.start: run for run in taken}
+
+
+class TurnsOf(Sequence[Turns]):
+    """The loops of a recording as `Turns`, found when somebody asks."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    @cached_property
+    def _found(self) -> tuple[Turns, ...]:
+        runs = find_runs(self._recording).values()
+        return tuple([(run.first, run.turns, run.width) for run in runs])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 def _refused(recording: Recording) -> set[int]:
