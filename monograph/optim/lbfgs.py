@@ -17,7 +17,7 @@ from ..nn.parameter import fill_from_array, known
 from ..nn.state import array_of
 from ..recorder import current
 from ..tensor import Tensor
-from .line_search import Point, StrongWolfe
+from .line_search import Point, StrongWolfe, dot
 from .optimizer import Group, Optimizer, number
 
 
@@ -94,7 +94,7 @@ class LBFGS(Optimizer):
 def _plain(value: Any) -> Any:
     if not hasattr(value, "shape"):
         return value
-    array = np.array(array_of(value))
+    array = array_of(value)  # not a copy: nothing here is written into
     return float(array) if array.ndim == 0 else array
 
 
@@ -149,7 +149,7 @@ class _Minimisation:
             length = float(self.group["lr"])
             if self.memory["n_iter"] == 1:
                 length *= min(1.0, 1.0 / float(np.abs(self.gradient).sum()))
-            slope = float(self.gradient @ direction)
+            slope = dot(self.gradient, direction)
             if slope > -self.group["tolerance_change"]:
                 self.memory["t"] = length
                 break
@@ -179,14 +179,15 @@ class _Minimisation:
         self._remember()
         history = list(zip(memory["old_dirs"], memory["old_stps"], memory["ro"], strict=True))
         direction = -self.gradient
+        scalar, part = direction.dtype.type, np.empty_like(direction)
         shares = []
         for y, s, ro in reversed(history):
-            shares.append(float(s @ direction) * ro)
-            direction = direction - y * direction.dtype.type(shares[-1])
-        direction = direction * direction.dtype.type(memory["H_diag"])
+            shares.append(dot(s, direction) * ro)
+            direction -= np.multiply(y, scalar(shares[-1]), out=part)
+        direction *= scalar(memory["H_diag"])
         for y, s, ro in history:
-            rest = shares.pop() - float(y @ direction) * ro
-            direction = direction + s * direction.dtype.type(rest)
+            rest = shares.pop() - dot(y, direction) * ro
+            direction += np.multiply(s, scalar(rest), out=part)
         return direction
 
     def _remember(self) -> None:
@@ -194,7 +195,7 @@ class _Minimisation:
         memory = self.memory
         y = self.gradient - memory["prev_flat_grad"]
         s = memory["d"] * memory["d"].dtype.type(memory["t"])
-        curvature = float(y @ s)
+        curvature = dot(y, s)
         if curvature <= 1e-10:
             return
         if len(memory["old_dirs"]) == self.group["history_size"]:
@@ -203,7 +204,7 @@ class _Minimisation:
         memory["old_dirs"].append(y)
         memory["old_stps"].append(s)
         memory["ro"].append(1.0 / curvature)
-        memory["H_diag"] = curvature / float(y @ y)
+        memory["H_diag"] = curvature / dot(y, y)
 
     def _go(
         self, direction: np.ndarray, length: float, slope: float, evaluations: int, last: bool

@@ -28,6 +28,16 @@ class Point:
 Objective = Callable[[float], tuple[float, np.ndarray]]
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """The product of two vectors, in this thread.
+
+    NumPy's `@` has a team of its own for long ones, which waits for a processor while others spin.
+    """
+    if a.dtype.kind != "f":  # bfloat16 is none of NumPy's own
+        return float(a @ b)
+    return float(np.einsum("i,i->", a, b))
+
+
 def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
     """Where the cubic through two points, with their slopes, is lowest within the bounds."""
     least, most = bounds or (min(a.length, b.length), max(a.length, b.length))
@@ -59,7 +69,7 @@ class StrongWolfe:
     def _at(self, length: float) -> Point:
         value, gradient = self.objective(length)
         self.evaluations += 1
-        return Point(length, value, gradient, float(gradient @ self.direction))
+        return Point(length, value, gradient, dot(gradient, self.direction))
 
     def _too_high(self, point: Point) -> bool:
         return point.value > self.start.value + FALL * point.length * self.start.slope
