@@ -132,7 +132,7 @@ class Pass:
         self.captured = {id(v) for v in captured}
         self.found: dict[int, Tensor] = {}  # what the caller asked for, by the id of its value
         self.gradients: dict[int, Tensor | None] = {}  # known so far, by value; None is ones
-        self.shared: set[int] = set()  # ids of gradients that somebody else may hold
+        self.shared: dict[int, Any] = {}  # gradients that somebody else may hold, weakly, by id
         self.watched = anomaly.enabled()
         self.notes: dict[Any, Any] = {}  # what hooks on several tensors remember
 
@@ -143,7 +143,7 @@ class Pass:
                 self.gradients[id(root)] = None  # ones that nobody may ever look at
                 continue
             self._add(root, _ones(root) if given is None else given)
-            self.shared.add(id(given))
+            self._share(given)
         last: dict[int, Any] = {}
         for tape in self.survey.tapes:
             if id(tape) in self.survey.needed:
@@ -188,6 +188,15 @@ class Pass:
     def _add(self, value: Value, gradient: Tensor) -> None:
         held = self._gradient(value)
         self.gradients[id(value)] = gradient if held is None else held + gradient
+
+    def _share(self, gradient: Tensor | None) -> None:
+        """Note that somebody else may hold a gradient."""
+        if gradient is not None:
+            self.shared[id(gradient)] = ref(gradient)
+
+    def _is_shared(self, gradient: Tensor) -> bool:
+        noted = self.shared.get(id(gradient))  # of one that is gone, another may have the place
+        return noted is not None and noted() is gradient
 
     def _close(self, segment: list[Any], waiting: list[Value]) -> None:
         """Record the derivative of a segment, and hand out what is complete then."""
@@ -237,7 +246,7 @@ class Pass:
             if gradient is None:
                 continue
             changed = _run_value_hooks(value, gradient)
-            self.shared.add(id(changed))
+            self._share(changed)
             if id(value) in self.captured:
                 # As in PyTorch: what goes further is changed by hooks, but not what is captured.
                 self.found[id(value)] = gradient if needed else changed
@@ -276,7 +285,7 @@ class Pass:
             anomaly.check(tape, parts)
         for target, part in zip(inputs, parts, strict=True):
             if target is not None and part is not None and id(target) in self.survey.goals:
-                self.shared.add(id(part))
+                self._share(part)
                 self._add(target, part)
 
     def _one(
@@ -306,14 +315,14 @@ class Pass:
             return
         if tensor is not None and tensor._hooks:
             gradient = run_hooks(tensor._hooks, gradient)
-            self.shared.add(id(gradient))
+            self._share(gradient)
         if id(end) in self.captured:
             self.found[id(end)] = gradient
         elif tensor is not None:
             recorder = current.recorder
             if recorder.outer is not None:
                 recorder.check_deposit(end)
-            own = gradient.clone() if id(gradient) in self.shared else gradient
+            own = gradient.clone() if self._is_shared(gradient) else gradient
             deposit(tensor, own, self.create)
             for hook in list(tensor._post_hooks.values()) if tensor._post_hooks else ():
                 hook(tensor)

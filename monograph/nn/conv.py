@@ -100,8 +100,9 @@ class _Conv(_Layer):
             padding_mode, device, dtype,
         )  # fmt: skip
 
-    def _around(self) -> list[int]:
-        """The padding as (before, after) pairs, from the last axis on."""
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding as (before, after) pairs, from the last axis on: what `F.pad` takes."""
         pairs: list[tuple[int, int]] = []
         for k in range(self.rank):
             if self.padding == "same":
@@ -113,12 +114,19 @@ class _Conv(_Layer):
         return [pad for pair in reversed(pairs) for pad in pair]
 
     def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Convolve with other weights than its own: many subclasses change them first."""
         function = (F.conv1d, F.conv2d, F.conv3d)[self.rank - 1]
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._around(), mode=self.padding_mode), 0
+            input, padding = (
+                F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode),
+                0,
+            )
         result: Tensor = function(
-            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
         )
         return result
 
@@ -174,35 +182,35 @@ class _ConvTranspose(_Layer):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         functions = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
-        more = (
-            self.output_padding if output_size is None else self._missing(input, list(output_size))
-        )
-        result: Tensor = functions[self.rank - 1](
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            more,
-            self.groups,
+        more = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self.rank,
             self.dilation,
-        )
+        )  # fmt: skip
+        result: Tensor = functions[self.rank - 1](
+            input, self.weight, self.bias, self.stride, self.padding, more, self.groups,
+            self.dilation,
+        )  # fmt: skip
         return result
 
-    def _missing(self, x: Tensor, sizes: list[int]) -> tuple[int, ...]:
-        """The output padding that gives the result these spatial sizes."""
-        sizes = sizes[-self.rank :] if len(sizes) == x.ndim else sizes
-        if len(sizes) != self.rank:
-            raise ValueError(f"output_size needs {self.rank} or {x.ndim} numbers, got {sizes}")
+    def _output_padding(
+        self, input: Tensor, output_size: Any, stride: Any, padding: Any, kernel_size: Any,
+        num_spatial_dims: int, dilation: Any = None,
+    ) -> tuple[int, ...]:  # fmt: skip
+        """The output padding that gives the result these spatial sizes; its own if None."""
+        if output_size is None:
+            return self.output_padding
+        x, rank, sizes = input, num_spatial_dims, list(output_size)
+        sizes = sizes[-rank:] if len(sizes) == x.ndim else sizes
+        if len(sizes) != rank:
+            raise ValueError(f"output_size needs {rank} or {x.ndim} numbers, got {sizes}")
         more = []
-        for k in range(self.rank):
-            reach = self.dilation[k] * (self.kernel_size[k] - 1) + 1
-            pad: Any = self.padding[k]
-            least = (x.shape[k - self.rank] - 1) * self.stride[k] - 2 * pad + reach
-            if not least <= sizes[k] < least + self.stride[k]:
+        for k in range(rank):
+            reach = (1 if dilation is None else dilation[k]) * (kernel_size[k] - 1) + 1
+            least = (x.shape[k - rank] - 1) * stride[k] - 2 * padding[k] + reach
+            if not least <= sizes[k] < least + stride[k]:
                 raise ValueError(
                     f"output_size {sizes[k]} of axis {k} must be from {least} to "
-                    f"{least + self.stride[k] - 1}"
+                    f"{least + stride[k] - 1}"
                 )
             more.append(sizes[k] - least)
         return tuple(more)

@@ -35,7 +35,8 @@ class Members(dict[str, Any]):
 
     def __setitem__(self, name: str, member: Any) -> None:
         super().__setitem__(name, member)
-        self._attributes()[name] = member
+        if not hasattr(type(self.module()), name):  # else it is the method that has the name
+            self._attributes()[name] = member
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)

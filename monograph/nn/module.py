@@ -218,7 +218,7 @@ class Module(Stateful):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._release(name, "_modules")
-            self.register_module(name, value)
+            self._modules[name] = registered("module", self, name, value)  # a method's name too
         elif isinstance(value, Buffer):
             self._release(name, "_buffers")
             self.register_buffer(name, value, value.persistent)

@@ -58,6 +58,7 @@ class RNNBase(Module):
     gates = 1  # how many gates a unit has
     states = 1  # how many tensors the state has
     keeps_bias = False  # whether a turn does more with the states' bias than add it
+    kind = ""
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -81,6 +82,7 @@ class RNNBase(Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
+        self.mode = self.kind
         for layer in range(num_layers):
             for direction in range(2 if bidirectional else 1):
                 self._add_weights(layer, direction, dtype, device)
@@ -118,14 +120,31 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        found = []
-        for layer in range(self.num_layers):
-            for direction in range(2 if self.bidirectional else 1):
-                end = self._suffix(layer, direction)
-                names = [f"{kind}{end}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh",
-                                                     "weight_hr")]  # fmt: skip
-                found.append([self._parameters[n] for n in names if n in self._parameters])
-        return found  # type: ignore[return-value]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    # Names that subclasses and wrappers, which drop weights for instance, read and assign.
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        kinds = ["weight_ih", "weight_hh"]
+        kinds += ["bias_ih", "bias_hh"] if self.bias else []
+        kinds += ["weight_hr"] if self.proj_size else []
+        sides = range(2 if self.bidirectional else 1)
+        ends = [self._suffix(layer, side) for layer in range(self.num_layers) for side in sides]
+        return [[f"{kind}{end}" for kind in kinds] for end in ends]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name, None) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            self.__dict__[name] = weight
 
     def _pair(self, kind: str, end: str) -> tuple[Any, Any]:
         """The weight and the bias of inputs ("ih") or of states ("hh")."""
@@ -294,7 +313,7 @@ class RNN(RNNBase):
                 f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
             )
         super().__init__(input_size, hidden_size, num_layers, bias, **kwargs)
-        self.nonlinearity = nonlinearity
+        self.nonlinearity, self.mode = nonlinearity, f"RNN_{nonlinearity.upper()}"
 
     def _turn(self, gates: Any, state: State, end: str) -> State:
         weight, _ = self._pair("hh", end)
@@ -312,6 +331,7 @@ class LSTM(RNNBase):
 
     gates = 4
     states = 2
+    kind = "LSTM"
 
     def _turn(self, gates: Any, state: State, end: str) -> State:
         weight, _ = self._pair("hh", end)
@@ -330,6 +350,7 @@ class GRU(RNNBase):
 
     gates = 3
     keeps_bias = True  # the reset gate scales it
+    kind = "GRU"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _without_projection(kwargs)

@@ -5,6 +5,7 @@ import pytest
 from torch.autograd.function import once_differentiable as torch_once
 
 import monograph as mg
+from monograph.autograd import stepwise
 from monograph.autograd.function import once_differentiable
 from tests.autograd.both import agree, leaf
 
@@ -350,3 +351,19 @@ def test_a_network_of_functions():
         return h.grad, [w.grad for w in weights]
 
     agree(program)
+
+
+def test_gradients_that_are_gone_share_nothing():
+    """A new gradient may lie where one lay that a custom function has returned."""
+    survey = stepwise.Survey([], [])
+    running = stepwise.Pass(survey, [], False)
+    shared = mg.ones(2)
+    running._share(shared)
+    assert running._is_shared(shared)
+    place = id(shared)
+    del shared
+    for _ in range(1000):
+        other = mg.ones(2)
+        if id(other) == place:
+            break
+    assert not running._is_shared(other)

@@ -397,3 +397,31 @@ def test_a_group_of_one_value_is_refused(shape):
         except ValueError:
             found.append("refused")
     assert found[0] == found[1]
+
+
+def test_subclasses_of_convolutions_convolve_with_other_weights():
+    results = []
+    for library in (torch, mg):
+        conv = type("Standardised", (library.nn.Conv2d,), {
+            "forward": lambda self, x: self._conv_forward(
+                x, self.weight - self.weight.mean(dim=(1, 2, 3), keepdim=True), self.bias),
+        })(2, 3, 3, padding=(1, 2), padding_mode="reflect")  # fmt: skip
+        with library.no_grad():
+            for p in conv.parameters():
+                values = np.cos(np.arange(p.numel(), dtype=np.float32)).reshape(p.shape)
+                p.copy_(library.from_numpy(values))
+        given = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 2, 5, 6)
+        results.append(conv(library.from_numpy(given)).detach().numpy())
+        assert list(conv._reversed_padding_repeated_twice) == [2, 2, 1, 1]
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-5)
+
+
+def test_output_padding_of_transposed_convolutions():
+    for library in (torch, mg):
+        conv = library.nn.ConvTranspose2d(2, 2, 3, stride=2, padding=1)
+        given = library.zeros(1, 2, 4, 4)
+        more = conv._output_padding(given, [8, 7], [2, 2], [1, 1], [3, 3], 2, [1, 1])
+        assert list(more) == [1, 0]
+        assert tuple(conv(given, output_size=[8, 7]).shape) == (1, 2, 8, 7)
+        with pytest.raises(ValueError):
+            conv(given, output_size=[9, 7])

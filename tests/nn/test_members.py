@@ -163,3 +163,22 @@ def test_converted_parameters_lie_in_storages_of_their_own():
     layer = nn.GRU(2, 2)
     for parameter in layer.double().parameters():
         assert not parameter._is_view()
+
+
+@BOTH
+def test_modules_may_have_the_name_of_a_method(library):
+    class Net(library.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parameters = []
+            self.parameters.append(library.nn.Parameter(library.ones(2)))
+            self.parameters = library.nn.ParameterList(self.parameters)
+            self.children = library.nn.Linear(2, 1)
+
+    net = Net()
+    assert list(net.state_dict()) == ["parameters.0", "children.weight", "children.bias"]
+    assert len(list(net.parameters())) == 3  # the method
+    assert [type(each).__name__ for each in net.children()] == ["ParameterList", "Linear"]
+    assert len(list(copy.deepcopy(net).parameters())) == 3
+    with pytest.raises(KeyError):
+        net.modules = library.nn.Parameter(library.ones(1))

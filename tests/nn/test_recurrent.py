@@ -291,3 +291,29 @@ def test_weights_that_lie_in_tensors_of_the_user_are_trained():
             losses[-1].append(loss.item())
         assert all((p == own).all() for p, own in zip(layer.parameters(), held, strict=True))
     np.testing.assert_allclose(*losses, rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=title)
+def test_names_of_weights(case):
+    name, settings = case
+    ours, theirs = getattr(nn, name)(3, 4, **settings), getattr(torch.nn, name)(3, 4, **settings)
+    assert ours.mode == theirs.mode
+    assert ours._all_weights == theirs._all_weights
+    assert ours._flat_weights_names == theirs._flat_weights_names
+    for weight, name in zip(ours._flat_weights, ours._flat_weights_names, strict=True):
+        assert weight is getattr(ours, name)
+    assert [len(each) for each in ours.all_weights] == [len(each) for each in theirs.all_weights]
+
+
+def test_dropped_weights_are_used():
+    ours = nn.LSTM(3, 4)
+    x = mg.ones(2, 1, 3)
+    before = ours(x)[0].tolist()
+    kept = ours.weight_hh_l0
+    del ours._parameters["weight_hh_l0"]
+    ours.weight_hh_l0 = kept.detach() * 0
+    dropped = ours(x)[0].tolist()
+    assert dropped != before
+    ours._flat_weights = [kept if n == "weight_hh_l0" else getattr(ours, n)
+                          for n in ours._flat_weights_names]  # fmt: skip
+    assert ours(x)[0].tolist() == before
