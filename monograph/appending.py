@@ -25,6 +25,7 @@ residuals = Residuals()
 def append(recorder: Recorder, record: Record) -> list[Value]:
     """Put a record at the end of the pending list; its results, not yet known."""
     epoch, leaves, slots = recorder.epoch, recorder.leaves, recorder.slots
+    first = len(slots)
     signature = record.signature
     part: list[Any] = [-signature.number if record.stop else signature.number]  # of the key
     for value in record.inputs:
@@ -40,7 +41,7 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
                 value.position = place = -len(leaves)
                 part.append(place)
             else:
-                enter(recorder, value)
+                first = _enter_before(recorder, value, first)
                 part.append(value.position)
         elif value is None:
             part.append(None)
@@ -62,6 +63,23 @@ def append(recorder: Recorder, record: Record) -> list[Value]:
     outputs = promises(signature.outputs, record, epoch, len(results))
     results += outputs
     return outputs
+
+
+def _enter_before(recorder: Recorder, value: Value, first: int) -> int:
+    """`enter`, when the slots from `first` on are those of a call that is not recorded yet.
+
+    Calls that are recorded again for the value come before it, and so must their slots. Returns
+    where its own are then.
+    """
+    slots, live = recorder.slots, recorder.live_slots
+    own, own_live = slots[first:], [each for each in live if each[0] >= first]
+    del slots[first:]
+    del live[len(live) - len(own_live) :]
+    enter(recorder, value)
+    more = len(slots) - first
+    slots += own
+    live += [(place + more, number) for place, number in own_live]
+    return first + more
 
 
 def enter(recorder: Recorder, value: Value) -> None:

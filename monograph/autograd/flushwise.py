@@ -229,7 +229,7 @@ class Segment:
     def _append(self, tape: Record) -> None:
         number = tape.signature.number
         part: list[Any] = [-number if tape.stop else number]
-        places = self.places
+        places, slots = self.places, []  # those of what is recorded again come before its own
         for given in tape.inputs:
             kind = given.__class__
             if kind is Value:
@@ -238,11 +238,12 @@ class Segment:
             elif given is None:
                 part.append(None)
             elif kind is complex:
-                self.slots += (given.real, given.imag)
+                slots += [given.real, given.imag]
                 part.append(complex)
             else:
-                self.slots.append(given)
+                slots.append(given)
                 part.append(kind)
+        self.slots += slots
         self.records.append(tape)
         self.key += part
         self.first[id(tape)] = self.count

@@ -265,3 +265,36 @@ def test_forward_hooks_see_what_is_differentiated():
         return kept[0].grad, model[0].weight.grad
 
     agree(program)
+
+
+@pytest.mark.parametrize("stop", ["anomaly", "hooks", "functions"])
+def test_numbers_stay_with_their_calls_when_steps_are_recorded_again(stop):
+    def program(library):
+        class Same(library.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1.0
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * float(g.abs().sum() >= 0)  # it reads: what is pending is computed
+
+        def through(x):
+            if stop == "hooks":
+                x.register_hook(lambda g: g * float(g.abs().sum() >= 0))
+            return Same.apply(x) if stop == "functions" else x
+
+        w, x = leaf(library, [2.0, 3.0]), leaf(library, [1.0, 4.0]).detach()
+
+        def loss():  # nothing in it is held
+            a = through(library.erf(x * 5.0) * w / 7.0)
+            b = through(3.0 * library.sigmoid(11.0 - a * 6.0))
+            return (13.0 / (2.0 + b)).pow(2).sum()
+
+        with library.autograd.set_detect_anomaly(stop == "anomaly"):
+            made = loss()
+            shown = made.item()
+            made.backward()
+        return shown, w.grad
+
+    agree(program)
