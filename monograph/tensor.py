@@ -272,29 +272,29 @@ class Tensor(Readable):
     def requires_grad(self, flag: bool) -> None:
         self.requires_grad_(flag)
 
-    def requires_grad_(self, flag: bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for (or stop) the recording of derivatives with respect to this leaf."""
         value = self._value()
         if value.tape is not None:
-            if flag:
+            if requires_grad:
                 return self
             raise errors.GradientError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
-        if flag and not value.meta.smooth:
+        if requires_grad and not value.meta.smooth:
             raise errors.GradientError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        if flag and self.is_inference() and not current.recorder.inference:
+        if requires_grad and self.is_inference() and not current.recorder.inference:
             raise errors.GradientError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
         changes.count += 1
-        value.requires_grad = flag
-        value.leaf = ref(self) if flag else None
+        value.requires_grad = requires_grad
+        value.leaf = ref(self) if requires_grad else None
         return self
 
     @property

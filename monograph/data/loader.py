@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import GenericAlias
 from typing import Any
 
@@ -141,17 +142,22 @@ class DataLoader:
         return iter(plan)
 
     def _open_source(self) -> Fetch:
-        """A function that reads and collates what one step of the plan names."""
-        return self._following(iter(self.dataset)) if self._iterable else self._fetch
+        """A function that reads and collates what one step of the plan names.
 
-    def _fetch(self, planned: Any) -> Any:
+        An epoch keeps the data that it began with, also if the loader gets other data.
+        """
+        if self._iterable:
+            return self._following(iter(self.dataset))
+        return partial(self._fetch, self.dataset)
+
+    def _fetch(self, dataset: Any, planned: Any) -> Any:
         if self.batch_sampler is None:
-            return self._collated(self.dataset[planned])
+            return self._collated(dataset[planned])
         if self.collate_fn is default_collate:
-            reader = batch_reader(self.dataset)
+            reader = batch_reader(dataset)
             if reader is not None:
                 return reader(planned)
-        return self._collated(read_samples(self.dataset, planned))
+        return self._collated(read_samples(dataset, planned))
 
     def _following(self, samples: Iterator[Any]) -> Fetch:
         """Reads on in data that has an order of its own."""

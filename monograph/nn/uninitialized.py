@@ -92,9 +92,9 @@ class Uninitialized(Tensor):
     def requires_grad(self, flag: bool) -> None:
         self._wanted = flag
 
-    def requires_grad_(self, flag: bool = True) -> Any:
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Ask for derivatives with respect to what this will be."""
-        self._wanted = flag
+        self._wanted = requires_grad
         return self
 
     def materialize(

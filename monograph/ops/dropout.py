@@ -23,8 +23,13 @@ def _require_share(p: float) -> None:
 
 
 @function(to=("", "nn.functional"), inplace=True)
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *,
+    train: bool | None = None,
+) -> Tensor:  # fmt: skip
     """Elements zeroed at probability p while training, the others scaled by 1 / (1 - p).
+
+    `torch.dropout` calls `training` by the name of `train`.
 
     >>> import monograph as mg
     >>> mg.nn.functional.dropout(mg.ones(3), 0.5, training=False).tolist()
@@ -32,7 +37,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     if not 0 <= p <= 1:
         _require_share(p)
-    if not training or p == 0:
+    if not (training if train is None else train) or p == 0:
         return input
     if not input.dtype.is_smooth:
         raise OperandError(f"dropout needs a floating point tensor, got {input.dtype.name}")
@@ -149,25 +154,27 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, features: boo
 
 @function(to=("", "nn.functional"), inplace=True)
 def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *,
+    train: bool | None = None,
+) -> Tensor:  # fmt: skip
     """Dropout that keeps mean 0 and variance 1, for networks of SELU.
 
     >>> import monograph as mg
     >>> mg.nn.functional.alpha_dropout(mg.ones(3), 1.0, training=True).tolist()
     [0.0, 0.0, 0.0]
     """
-    return _alpha(input, p, training, inplace, False)
+    return _alpha(input, p, training if train is None else train, inplace, False)
 
 
 @function(to=("", "nn.functional"), inplace=True)
 def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, *,
+    train: bool | None = None,
+) -> Tensor:  # fmt: skip
     """alpha_dropout of whole features [n, c].
 
     >>> import monograph as mg
     >>> mg.nn.functional.feature_alpha_dropout(mg.ones(1, 2, 3), 1.0, training=True).sum().item()
     0.0
     """
-    return _alpha(input, p, training, inplace, True)
+    return _alpha(input, p, training if train is None else train, inplace, True)

@@ -61,16 +61,23 @@ def _between(x: Tensor, places: list[int], dim: int) -> tuple[Tensor, ...]:
 
 
 @function(method=True)
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Consecutive pieces along dim: of one size, or of the sizes listed.
+
+    As a method's, the size is called `split_size` in PyTorch.
 
     >>> import monograph as mg
     >>> [x.tolist() for x in mg.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
-    if isinstance(split_size_or_sections, (tuple, list)):
-        return split_with_sizes(tensor, split_size_or_sections, dim)
-    return several("Split", unsafe_split(tensor, split_size_or_sections, dim))
+    given = split_size_or_sections if split_size is None else split_size
+    if given is None:
+        raise TypeError("split() missing 1 required argument: 'split_size'")
+    if isinstance(given, (tuple, list)):
+        return split_with_sizes(tensor, given, dim)
+    return several("Split", unsafe_split(tensor, given, dim))
 
 
 @function(method=True)

@@ -135,9 +135,9 @@ class SparseTensor(Tensor):
     is_leaf = property(lambda self: self._held.is_leaf)  # type: ignore[assignment]
     grad_fn = property(lambda self: self._held.grad_fn)  # type: ignore[assignment]
 
-    def requires_grad_(self, flag: bool = True) -> SparseTensor:
+    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         """Ask for (or stop) the recording of derivatives with respect to the values."""
-        self._held.requires_grad_(flag)
+        self._held.requires_grad_(requires_grad)
         return self
 
     @property

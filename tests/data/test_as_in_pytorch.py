@@ -325,3 +325,13 @@ def test_a_part_without_samples_is_told(lib):
         lib.utils.data.random_split(range(3), [0.9, 0.1])
     with pytest.raises(AssertionError):
         lib.utils.data.ConcatDataset([])
+
+
+def test_an_epoch_keeps_the_data_that_it_began_with():
+    for library in (torch.utils.data, mg.data):
+        loader = library.DataLoader(list(range(6)), batch_size=2)
+        batches = iter(loader)
+        assert next(batches).tolist() == [0, 1]
+        object.__setattr__(loader, "dataset", [10 * n for n in range(6)])
+        assert [each.tolist() for each in batches] == [[2, 3], [4, 5]]
+        assert next(iter(loader)).tolist() == [0, 10]
