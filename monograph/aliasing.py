@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from . import errors, nested, record, sharing
 from .geometry import geometry_of, memory_seen
@@ -16,7 +17,7 @@ from .ir.node import Shape
 from .recorder import ARGUMENT, Record, current
 from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
 from .tensor import Tensor, blank, from_value
-from .view import NO_GRAD, Origin, View
+from .view import NO_GRAD, Origin, View, steps_of
 
 # --- making views ---
 
@@ -157,7 +158,9 @@ def renewed(seen: Tensor) -> Value:
         # A function that is traced finds it: derivatives must reach it from outside.
         with nested.outside(recorder):
             return renewed(seen)
-    value = _apply_chain(whole, view.chain())
+    value = _own_history(seen)
+    if value is None:
+        value = _apply_chain(whole, view.chain())
     old = view.value
     if old.requires_grad and old.tape is None and old.viewed is not None:
         value.requires_grad, value.leaf = True, old.leaf  # a leaf of its own stays one
@@ -219,7 +222,7 @@ def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
             "make a clone to get a normal tensor before doing inplace update."
         )
     view, made = written._view, new
-    tracked, unnoticed = recorder.grad, False
+    tracked, unnoticed, history = recorder.grad, False, None
     if view is not None:
         if written._geometry().overlaps:
             raise errors.OperandError(
@@ -229,6 +232,8 @@ def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
             )
         cuts = [operator.name for operator, _ in view.chain() if not operator.smooth]
         tracked, unnoticed = tracked and not cuts, "data" in cuts
+        if recorder.grad and not tracked:
+            history = _history_behind_cut(written, made)
         new = _write_through(written, new, tracked)
     elif not fresh or new._view is not None:
         new = new.clone()  # type: ignore[attr-defined]
@@ -245,8 +250,8 @@ def write(written: Tensor, new: Tensor, fresh: bool = False) -> Tensor:
         made._value().version, made._value().owner = value.version, value.owner
     if unnoticed:
         old.replaced = 0
-    if view is not None and recorder.grad and not tracked and made.requires_grad:
-        _detached_history(written, made)
+    if history is not None:
+        _keep_history(storage, *history)
     if old.requires_grad and old.tape is not None:
         _continue_tape(old, value, tracked)
     return written
@@ -302,15 +307,98 @@ def _written_at_once(storage: Storage, value: Value) -> Value:
     return fresh
 
 
-def _detached_history(written: Tensor, new: Tensor) -> None:
+# --- what was detached, and written to since ---
+
+# By storage: a tensor that was detached from it has a history of its own once something that
+# derivatives pass through was written into it. By the id of its links: (links, value, version).
+_histories: WeakKeyDictionary[Storage, dict[int, tuple[Any, Value, int]]] = WeakKeyDictionary()
+HISTORIES = 8  # of one storage
+
+
+def _history_behind_cut(written: Tensor, new: Tensor) -> tuple[Any, Value, bool] | None:
+    """What a write through a detached tensor, or a view of one, does to its history.
+
+    The links of the detached tensor, a value that derivatives pass through, and whether that value
+    is what the tensor shows then.
+    """
+    view = written._view
+    assert view is not None
+    found = view.cut()
+    if found is None:
+        return None
+    links, rest = found
+    old = _value_behind(written._storage, links)
+    if not new.requires_grad and old is None:
+        return None
+    if not rest:
+        return links, new._value(), False
+    from .ops.shape import write_view
+
+    base = _behind(written._storage, links, old)
+    return links, write_view(base, new, rest)._value(), True
+
+
+def _keep_history(storage: Storage, links: Any, source: Value, shown: bool) -> None:
     """What was detached has a history of its own; what it shares memory with has not."""
     from .autograd.graph import Untracked
 
-    view = written._view
-    assert view is not None
-    source = new._value()
-    written._storage.value.replaces = None  # that history may need what was there before
-    Untracked(source, written._value())
+    storage.value.replaces = None  # that history may need what was there before
+    value = source
+    if not shown:
+        value = _apply_chain(storage.value, steps_of(links))
+        if source.requires_grad:
+            Untracked(source, value)
+    value.viewed = storage.value
+    known = _histories.setdefault(storage, {})
+    known.pop(id(links), None)
+    known[id(links)] = links, value, storage.version
+    if len(known) > HISTORIES:
+        del known[next(iter(known))]
+
+
+def _value_behind(storage: Storage, links: Any) -> Value | None:
+    """What a detached tensor with a history of its own shows now; None if it has none."""
+    known = _histories.get(storage) if _histories else None
+    held = None if known is None else known.get(id(links))
+    if held is None:
+        return None
+    if held[2] != storage.version:  # written by others, whom derivatives do not know of
+        _keep_history(storage, links, held[1], False)
+        assert known is not None
+        held = known[id(links)]
+    return held[1]
+
+
+def _behind(storage: Storage, links: Any, value: Value | None) -> Tensor:
+    """The detached tensor itself, showing this value."""
+    if value is None:
+        value = _apply_chain(storage.value, steps_of(links))
+    seen = blank()
+    seen._storage = storage
+    seen._view = View(links, storage.version, value)
+    return seen
+
+
+def _own_history(seen: Tensor) -> Value | None:
+    """What a view shows of a tensor that was detached and has a history of its own."""
+    if not _histories or seen._storage not in _histories:
+        return None
+    assert seen._view is not None
+    found = seen._view.cut()
+    if found is None:
+        return None
+    value = _value_behind(seen._storage, found[0])
+    if value is None:
+        return None
+    shown = _behind(seen._storage, found[0], value)
+    recorder = current.recorder
+    before, recorder.grad = recorder.grad, True
+    try:
+        for operator, attributes in found[1]:
+            shown = record.call_view(operator, (shown,), attributes)
+    finally:
+        recorder.grad = before
+    return shown._value()
 
 
 def _continue_tape(old: Value, new: Value, tracked: bool) -> None:

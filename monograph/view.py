@@ -8,6 +8,7 @@ from .storage import Meta, Value
 
 Origin = tuple[Meta, tuple[int, ...] | None, tuple[Any, ...]]
 STEPS = 2  # views of an origin, after which a later view becomes the origin
+CUTS = ("detach", "data")  # views that derivatives do not pass through
 NO_GRAD = ("a view made within no_grad", 0)  # the birth of one
 
 
@@ -38,9 +39,25 @@ class View:
 
     def chain(self) -> tuple[Any, ...]:
         """(operator, attributes) of every step, from the storage on."""
-        steps: list[Any] = []
+        return steps_of(self.links)
+
+    def cut(self) -> tuple[Any, tuple[Any, ...]] | None:
+        """The links up to the last `detach` or `data`, and the steps behind it; None without."""
         links: Any = self.links
+        steps: list[Any] = []
         while links is not None:
-            links, operator, attributes = links
+            before, operator, attributes = links
+            if operator.name in CUTS:
+                return links, tuple(reversed(steps))
             steps.append((operator, attributes))
-        return tuple(reversed(steps))
+            links = before
+        return None
+
+
+def steps_of(links: Any) -> tuple[Any, ...]:
+    """(operator, attributes) of every step of the links of a view."""
+    steps: list[Any] = []
+    while links is not None:
+        links, operator, attributes = links
+        steps.append((operator, attributes))
+    return tuple(reversed(steps))

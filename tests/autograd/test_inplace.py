@@ -324,3 +324,52 @@ def test_a_piece_is_refused_where_it_is_used_once_its_base_was_written_to(use, w
     refused = isinstance(expected, str)
     assert refused == (use in list(USES_OF_A_PIECE)[:5])
     agree(program, "of its base has been modified inplace" if refused else None)
+
+
+DETACHED = {
+    "detach": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "a view": lambda x: x.detach()[:, :2],
+    "twice": lambda x: x.detach().detach(),
+}
+
+
+@pytest.mark.parametrize("cut", DETACHED.values(), ids=DETACHED)
+@pytest.mark.parametrize("needs", [False, True])
+def test_parts_written_into_what_was_detached(cut, needs):
+    """As old programs do: `outputs = Variable(zeros(…))`, then `outputs[t] = output`."""
+
+    def program(library):
+        w, x = leaf(library, [2.0, 3.0]), leaf(library, np.arange(6.0).reshape(3, 2))
+        base = x * 1.0 if needs else x.detach()
+        y = cut(base)
+        row = y[1]
+        y[0] = w * 2
+        y[2, 1] = (w * w).sum()
+        shown = [y.requires_grad, base.requires_grad, row.requires_grad, y.is_leaf]
+        y[1].mul_(w)
+        y.add_(1.0)
+        with library.no_grad():
+            y[0, 0] = 7.0
+        base[2, 0] = 5.0
+        z = (y * y * library.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=y.dtype)).sum()
+        z.backward()
+        return shown, y, base, row, w.grad, z, x.grad
+
+    agree(program)
+
+
+def test_outputs_that_are_collected_in_what_was_detached():
+    def program(library):
+        w = leaf(library, [[0.5, -0.2], [0.3, 0.8]])
+        outputs = library.zeros(5, 2, dtype=w.dtype).detach()
+        state = library.ones(2, dtype=w.dtype)
+        for t in range(5):
+            state = library.tanh(state @ w)
+            outputs[t] = state
+        loss = (outputs**2).sum()
+        shown = loss.item()
+        loss.backward()
+        return shown, outputs, w.grad
+
+    agree(program)
