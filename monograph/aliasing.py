@@ -310,16 +310,17 @@ def _written_at_once(storage: Storage, value: Value) -> Value:
 # --- what was detached, and written to since ---
 
 # By storage: a tensor that was detached from it has a history of its own once something that
-# derivatives pass through was written into it. By the id of its links: (links, value, version).
-_histories: WeakKeyDictionary[Storage, dict[int, tuple[Any, Value, int]]] = WeakKeyDictionary()
+# derivatives pass through was written into it. By the id of its links: (links, value, version,
+# the tensor whose value that is).
+_histories: WeakKeyDictionary[Storage, dict[int, tuple[Any, ...]]] = WeakKeyDictionary()
 HISTORIES = 8  # of one storage
 
 
-def _history_behind_cut(written: Tensor, new: Tensor) -> tuple[Any, Value, bool] | None:
+def _history_behind_cut(written: Tensor, new: Tensor) -> tuple[Any, Tensor, bool] | None:
     """What a write through a detached tensor, or a view of one, does to its history.
 
-    The links of the detached tensor, a value that derivatives pass through, and whether that value
-    is what the tensor shows then.
+    The links of the detached tensor, a tensor that derivatives pass through, and whether that is
+    what it shows then.
     """
     view = written._view
     assert view is not None
@@ -331,27 +332,27 @@ def _history_behind_cut(written: Tensor, new: Tensor) -> tuple[Any, Value, bool]
     if not new.requires_grad and old is None:
         return None
     if not rest:
-        return links, new._value(), False
+        return links, new, False
     from .ops.shape import write_view
 
     base = _behind(written._storage, links, old)
-    return links, write_view(base, new, rest)._value(), True
+    return links, write_view(base, new, rest), True
 
 
-def _keep_history(storage: Storage, links: Any, source: Value, shown: bool) -> None:
+def _keep_history(storage: Storage, links: Any, source: Tensor | Value, shown: bool) -> None:
     """What was detached has a history of its own; what it shares memory with has not."""
     from .autograd.graph import Untracked
 
     storage.value.replaces = None  # that history may need what was there before
-    value = source
+    value = source._value() if isinstance(source, Tensor) else source
     if not shown:
-        value = _apply_chain(storage.value, steps_of(links))
-        if source.requires_grad:
-            Untracked(source, value)
-    value.viewed = storage.value
+        before, value = value, _apply_chain(storage.value, steps_of(links))
+        if before.requires_grad:
+            Untracked(before, value)
     known = _histories.setdefault(storage, {})
     known.pop(id(links), None)
-    known[id(links)] = links, value, storage.version
+    # What shows itself is held, so that a flush computes it: the storage does not.
+    known[id(links)] = links, value, storage.version, source if shown else None
     if len(known) > HISTORIES:
         del known[next(iter(known))]
 
@@ -362,11 +363,13 @@ def _value_behind(storage: Storage, links: Any) -> Value | None:
     held = None if known is None else known.get(id(links))
     if held is None:
         return None
-    if held[2] != storage.version:  # written by others, whom derivatives do not know of
-        _keep_history(storage, links, held[1], False)
+    value = held[1]
+    gone = not value.ready and value.epoch != current.recorder.epoch  # a flush did not compute it
+    if gone or held[2] != storage.version:  # or written by others, unknown to derivatives
+        _keep_history(storage, links, value, False)
         assert known is not None
-        held = known[id(links)]
-    return held[1]
+        value = known[id(links)][1]
+    return value  # type: ignore[no-any-return]
 
 
 def _behind(storage: Storage, links: Any, value: Value | None) -> Tensor:

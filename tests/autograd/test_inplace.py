@@ -373,3 +373,17 @@ def test_outputs_that_are_collected_in_what_was_detached():
         return shown, outputs, w.grad
 
     agree(program)
+
+
+def test_what_was_detached_can_be_read_after_a_step():
+    def program(library):
+        w = leaf(library, [2.0, 3.0])
+        optimizer = library.optim.SGD([w], lr=0.1)
+        y = library.zeros(3, 2, dtype=w.dtype).detach()
+        y[0], y[1] = library.sigmoid(w), w * 2
+        loss = (y * y).sum()
+        loss.backward()
+        optimizer.step()
+        return y.clone(), y[1], w, (y.detach() * 2).sum()
+
+    agree(program)
