@@ -281,3 +281,8 @@ def test_selective_checkpoints():
         policy(3)
     with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
         ours.checkpoint(torch.exp, x, use_reentrant=True, context_fn=ours.noop_context_fn)
+
+
+def test_volatile_may_be_assigned():
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        torch.ones(2).volatile = False
