@@ -92,6 +92,11 @@ random the numbers are those of PyTorch, elsewhere losses fall alike.
 | pytorch/captum, Harry24k/adversarial-attacks-pytorch | eight attributions; PGD, CW and four more |
 | kornia/kornia, timesler/facenet-pytorch | filters, warps, augmentation; InceptionResnetV1 |
 | jettify/pytorch-optimizer, KevinMusgrave/pytorch-metric-learning | 18 optimizers; 6 losses |
+| dreamquark-ai/tabnet, shenweichen/DeepCTR-Torch, rixwew/pytorch-fm | 1, 15 and 16 models |
+| philipperemy/n-beats, ixaxaar/pytorch-dnc, microsoft/LoRA | fit and predict; DNC; four layers |
+| facebookresearch/higher, RUCAIBox/RecBole | MAML through Adam; 12 models |
+| patrick-kidger/torchcde, google-research/torchsde, yandex rtdl | 4 schemes; 2; 3 models |
+| VainF/Torch-Pruning, jeanfeydy/geomloss, pytorch-transformers 1.2 | pruning; 6 losses; 4 models |
 
 Whole programs, which draw random numbers, so that they were run to the end and not compared: the
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
@@ -116,6 +121,14 @@ compared from the same weights, in float64: outputs, gradients and buffers diffe
 | Diego999/pyGAT, yunjey/pytorch-tutorial | training; language model, BiRNN, VAE, ResNet, captions |
 | jadore801120/attention-is-all-you-need-pytorch | training with label smoothing, checkpoints |
 | kuangliu/pytorch-cifar | PNASNet, DLA, EfficientNet, ShuffleNet, GoogLeNet, SENet, smaller |
+| aladdinpersson/Machine-Learning-Collection | ProGAN, YOLOv3 with NMS and mAP, style transfer |
+| krrish94/nerf-pytorch, rosinality/glow-pytorch, igebm-pytorch | tiny NeRF, Glow, energy model |
+| MishaLaskin/vqvae, jzbontar/pixelcnn-pytorch | VQ-VAE, gated PixelCNN, PixelCNN |
+| cloneofsimo/minDiffusion, dome272/Diffusion-Models-pytorch | DDPM; conditional, with EMA |
+| amdegroot/ssd.pytorch, yhenon/pytorch-retinanet | losses and matching; focal loss and NMS |
+| vsitzmann/siren, kamenbliznashki/normalizing_flows | gradients, Laplacians; planar flow, BNAF |
+| fxia22/pointnet.pytorch, orobix/Prototypical-Networks | segmentation; few-shot |
+| williamleif/graphsage-simple, davda54/sam, zhouhaoyi/Informer2020 | training; SAM; attention |
 
 Short runs are mostly compilation. Seconds of processor time of whole runs on one thread, with an
 empty disk cache, here and under PyTorch (on a busy machine):

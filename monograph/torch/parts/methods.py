@@ -116,7 +116,8 @@ def attach() -> None:
     found: dict[str, Any] = {
         "pin_memory": pin_memory, "resize": resize, "resize_as": resize_as, "storage": storage,
         "untyped_storage": untyped_storage, "to_dense": to_dense, "apply_": apply_,
-        "volatile": property(volatile, set_volatile), "is_xpu": False, "is_nested": False, "is_xla": False,
+        "volatile": property(volatile, set_volatile), "is_xpu": False, "is_nested": False,
+        "is_xla": False,
         "is_ipu": False, "is_mtia": False, "is_sparse_csr": False, "is_vulkan": False,
         "_base": property(base_of), "dim_order": dim_order, "is_set_to": is_set_to, "map_": map_,
         "is_distributed": lambda x: False,
