@@ -181,6 +181,11 @@ def _apply_chain(value: Value, chain: tuple[Any, ...]) -> Value:
         storage = value.owner()
         assert storage is not None
         seen._storage, seen._view, seen._grad = storage, None, None
+    return _through(seen, chain)
+
+
+def _through(seen: Tensor, chain: tuple[Any, ...]) -> Value:
+    """What further steps of a chain show of a tensor."""
     recorder = current.recorder
     before, recorder.grad = recorder.grad, True  # what a view shows does not depend on the mode
     try:
@@ -393,15 +398,7 @@ def _own_history(seen: Tensor) -> Value | None:
     value = _value_behind(seen._storage, found[0])
     if value is None:
         return None
-    shown = _behind(seen._storage, found[0], value)
-    recorder = current.recorder
-    before, recorder.grad = recorder.grad, True
-    try:
-        for operator, attributes in found[1]:
-            shown = record.call_view(operator, (shown,), attributes)
-    finally:
-        recorder.grad = before
-    return shown._value()
+    return _through(_behind(seen._storage, found[0], value), found[1])
 
 
 def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
