@@ -22,7 +22,7 @@ CALLS = 4  # behind known data
 ELEMENTS = 1 << 12  # that they read, altogether
 FAR = 1 << 12  # the length of a key from which on nothing is taken off it: finding out takes longer
 
-_calls: dict[int, Any] = {}  # `piecewise.Call` by the number of a signature; None if there is none
+_calls: dict[int, Any] = {}  # `calls.Call` by the number of a signature; None if there is none
 
 
 def is_near(recorder: Recorder, value: Value) -> list[Record] | None:
@@ -70,9 +70,9 @@ def _is_exact(signature: Signature) -> bool:
 def _call_of(signature: Signature) -> Any:
     if not signature.operator.view and any([meta.smooth for meta in signature.outputs]):
         return None
-    from .backends import piecewise  # at the first need: programs that read nothing do without
+    from .backends import calls  # at the first need: programs that read nothing do without
 
-    made = piecewise.call_of(signature.operator, signature.attributes, signature.inputs)
+    made = calls.call_of(signature.operator, signature.attributes, signature.inputs)
     return None if made is None or made.groups else made  # what may fail is checked by a program
 
 
@@ -82,8 +82,8 @@ def compute(value: Value, order: list[Record]) -> None:
     with np.errstate(all="ignore"):
         for made in order:
             call = _calls[made.signature.number]
-            given = [_contents(made.inputs[n], found) for n in call.closure.inputs]
-            found[made] = call.closure.call(*given)
+            given = [_contents(made.inputs[n], found) for n in call.inputs]
+            found[made] = call.call(*given)
     value.memory = Memory(np.array(found[order[-1]][value.index], order="C"))
     value.record = None
 

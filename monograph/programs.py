@@ -5,8 +5,9 @@ be alive does not cost a compilation. Recordings that differ in sizes only share
 the first sizes were compiled as constants; sizes that stay get constants again. A small recording
 that was never seen before is interpreted at once and compiled when it comes again: a new cell of a
 notebook answers in milliseconds. A recording that keeps coming with another number of the same
-turns, as that of an episode does, is interpreted too, until that has taken as long as compiling it
-would, or it comes again at once and takes long: then it is a step of a loop.
+turns, as that of an episode does, or of calls that stand in several programs already, is run call
+by call, until that has taken as long as compiling it would, or it comes again at once and takes
+long: then it is a step of a loop.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from . import backends, statistics
 from .compiler.digest import digest_of
 from .compiler.disk import shelf
 from .compiler.family import Family, Member
-from .compiler.periods import TurnsOf, refrain
+from .compiler.periods import TurnsOf, find_runs, refrain
 from .compiler.pipeline import Compilation, Executable, compile_recording
-from .compiler.recording import Recording
+from .compiler.recording import BACKWARD, Recording
 from .compiler.sizes import structure_of
 from .config import config
 from .ir import dtypes
@@ -41,6 +42,10 @@ SMALL = 1 << 14  # elements of all leaves together, up to which a recording may 
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 NEAR = 4  # meetings of interpreted recordings within which a step of a loop comes again
 SOON = 50  # further runs within which compiling a step of a loop is to pay
+PER_LEAF = 32  # calls for each leaf, from which on a recording is a loop rather than a deep model
+LONG = 2.0  # seconds of compiling for which it is to pay within as many runs as there were
+KIN = 4  # programs that most calls of a recording stand in, if it is one of ever more
+MOST = 0.9  # of the calls
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
 
@@ -54,6 +59,7 @@ class _Interpreted:
     lengths: set[int]  # of all recordings with other numbers of the same turns
     before: float  # seconds that programs for the same recording took before it
     met: int  # the number of its last meeting among those of all interpreted recordings
+    times: int = 1  # that it was met
 
     @property
     def seconds(self) -> float:
@@ -68,6 +74,8 @@ class Programs:
         self._recorded: set[Any] = set()  # the parts of these keys that no setting changes
         self._met: set[Any] = set()  # keys that were interpreted when they came first
         self._lengths: dict[Any, set[int]] = {}  # by operators, see `refrain`: how many came
+        # By operator and shapes, how many programs have such calls; by `refrain`, are like that.
+        self._standing: dict[Any, int] = {}
         self._interpreted: dict[Any, _Interpreted] = {}
         self._meetings = 0  # of recordings that were interpreted
         self.pace = PACE  # as `PACE`, of late
@@ -136,7 +144,7 @@ class Programs:
         if backend == "cpu" and not often:
             others, fresh = self._others(recording)
         if others is not None and fresh:  # nothing serves it, and to ask the disk takes a while
-            return self._interpret(key, recording, others)
+            return cast("Executable", self._interpret(key, recording, others))
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
         if executable is not None:
@@ -166,28 +174,47 @@ class Programs:
         if others is not None:
             held = self._interpreted.get(key)
             if held is None or not self._is_worth_compiling(held):
-                return self._interpret(key, recording, others)
-            del self._interpreted[key]
+                made = self._interpret(key, recording, others)
+                if made is not None:
+                    return made
+            self._interpreted.pop(key, None)
         elif key not in self._met and not again and _is_small(recording):
             self._met.add(key)
             self._note_meeting()
-            return _interpreted(recording)
+            return self._by_numpy(recording)
         return self._compile(key, recording, backend, digest, lookup)
 
     def _others(self, recording: Recording) -> tuple[set[int] | None, bool]:
         """How long recordings were that have other numbers of the same turns, as episodes do.
 
         Each would be a program of its own, and no bound is known for how many there are. None where
-        there is only this length, or it is too large for NumPy. Also whether this length is new.
+        nothing speaks against a program. Also whether this length is new among others.
         """
         if not config.tier0_limit:
             return None, False
-        lengths = self._lengths.setdefault(refrain(_computing(recording)), set())
+        turns = refrain(_computing(recording))
+        lengths = self._lengths.setdefault(turns, set())
         fresh = len(recording.entries) not in lengths
         lengths.add(len(recording.entries))
-        work = sum([prod(shape) for shape in recording.shapes])
-        light = work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
-        return lengths if light and len(lengths) > 1 else None, fresh
+        if len(lengths) > 1 and _is_light(recording):
+            return lengths, fresh
+        many = self._standing.get(turns, 0) >= KIN or self._has_kin(recording)
+        return lengths if many or self._is_long(recording) else None, False
+
+    def _is_long(self, recording: Recording) -> bool:
+        """Whether it is a loop without a loss that takes long to compile, as over all pixels."""
+        entries = recording.entries
+        if self.pace * len(entries) < LONG or any([e.operator is BACKWARD for e in entries]):
+            return False
+        rolled = sum([(run.turns - 1) * run.period for run in find_runs(recording).values()])
+        each = len(entries) / max(len(recording.leaves), 1)
+        return each > PER_LEAF and self.pace * (len(entries) - rolled) > LONG
+
+    def _has_kin(self, recording: Recording) -> bool:
+        """Whether most of its calls stand in several programs already: there may be ever more."""
+        calls = _calls(recording)
+        known = sum([self._standing.get(call, 0) >= KIN for call in calls])
+        return known >= MOST * len(calls) > 0
 
     def _interpreted_again(
         self, key: Any, held: _Interpreted, wanted: tuple[int, ...],
@@ -199,7 +226,7 @@ class Programs:
             return None
         if self._is_worth_compiling(held):
             return None
-        self._note_interpreted(key, replace(held, met=self._meetings))
+        self._note_interpreted(key, replace(held, met=self._meetings, times=held.times + 1))
         return program
 
     def _is_worth_compiling(self, held: _Interpreted) -> bool:
@@ -210,16 +237,43 @@ class Programs:
         again = self._meetings - held.met <= NEAR
         if again and len(held.lengths) == 2:
             return True
-        spent = held.seconds + (SOON * held.program.latest if again else 0)
-        return spent > self.pace * held.length
+        cost = self.pace * held.length
+        further = held.times if cost > LONG else SOON
+        return held.seconds + (further * held.program.latest if again else 0) > cost
 
-    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable:
-        """A program that is interpreted, and kept."""
+    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable | None:
+        """A program that runs call by call, and is kept; None if NumPy would take too long."""
+        made = self._by_calls(recording) if not _is_light(recording) else self._by_numpy(recording)
+        if made is None:
+            return None
         held = self._interpreted.get(key)
         length, before = len(recording.entries), 0.0 if held is None else held.seconds
-        held = _Interpreted(_interpreted(recording), length, lengths, before, self._meetings)
+        times = 1 if held is None else held.times + 1
+        held = _Interpreted(made, length, lengths, before, self._meetings, times)
         self._note_interpreted(key, held)
         return held.program
+
+    def _by_calls(self, recording: Recording) -> ByNumPy | None:
+        """A program that runs call by call, if that is possible."""
+        from .backends import piecewise  # not before it is needed: it takes a while
+
+        made = piecewise.interpreted(recording, self._make_call)
+        if made is not None:
+            made.turns = TurnsOf(recording)
+        return made
+
+    def _by_numpy(self, recording: Recording) -> ByNumPy:
+        """A program that NumPy runs, call by call where that is possible."""
+        made = self._by_calls(recording)
+        if made is None:
+            made = cast("ByNumPy", compile_recording(recording, backends.load("reference")))
+            made.turns = TurnsOf(recording)
+        return made
+
+    def _make_call(self, recording: Recording) -> Executable:
+        """A program for a single call that is dear."""
+        key = (recording, config.backend, config.onednn, config.bounds_checks)
+        return self.make(key, recording, config.backend, often=True)
 
     def _note_interpreted(self, key: Any, held: _Interpreted) -> None:
         self._interpreted.pop(key, None)  # it goes to the end: the latest
@@ -305,7 +359,9 @@ class Programs:
         statistics.note_compilation()
         started = time.perf_counter()
         executable = compile_recording(recording, backends.load(backend), digest)
-        if backend == "cpu":
+        if backend == "cpu" and key[0] is not recording:  # not for a single call
+            for part in {*_calls(recording), refrain(_computing(recording))}:
+                self._standing[part] = self._standing.get(part, 0) + 1
             took = (time.perf_counter() - started) / len(recording.entries)
             self.pace += (took - self.pace) / 4
         self._hold(key, executable)
@@ -314,17 +370,6 @@ class Programs:
             made.lookup = lookup
             self._seen.append(made)
         return executable
-
-
-def _interpreted(recording: Recording) -> ByNumPy:
-    """A program that NumPy runs, call by call where that is possible."""
-    from .backends import piecewise  # not before it is needed: it takes a while
-
-    found: ByNumPy | None = piecewise.interpreted(recording)
-    if found is None:
-        found = cast("ByNumPy", compile_recording(recording, backends.load("reference")))
-    found.turns = TurnsOf(recording)
-    return found
 
 
 @contextmanager
@@ -345,6 +390,23 @@ def _no_collector() -> Iterator[None]:
 def _computing(recording: Recording) -> list[Operator]:
     """The operators of a recording but for views, which take no time."""
     return [entry.operator for entry in recording.entries if not entry.operator.view]
+
+
+def _calls(recording: Recording) -> list[Any]:
+    """Operators and the shapes of their results, but for views."""
+    found: list[Any] = []
+    at = 0
+    for entry in recording.entries:
+        if not entry.operator.view:
+            found.append((entry.operator, recording.shapes[at : at + entry.results]))
+        at += entry.results
+    return found
+
+
+def _is_light(recording: Recording) -> bool:
+    """Whether NumPy takes little time for it, whatever its calls."""
+    work = sum([prod(shape) for shape in recording.shapes])
+    return work + sum([leaf.size for leaf in recording.leaves]) <= LIGHT
 
 
 def _is_small(recording: Recording) -> bool:

@@ -1,8 +1,8 @@
 """What holds for every test: one thread a worker, the graph verifier on, nothing interpreted
 that would be compiled when it comes again, a cache of its own, no work of the test before.
 
-The first four are environment variables set before anything of the package is imported. Tests that run in
-subprocesses inherit them.
+The first four are environment variables set before anything of the package is imported. Tests that
+run in subprocesses inherit them.
 
 With `MONOGRAPH_BACKEND=reference` the tests run on that backend, but for those about compiled
 programs: what is marked `compiled`, and the folders of the compiler and what is below it.

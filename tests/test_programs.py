@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import monograph as mg
-from monograph import record
+import monograph.nn.functional as F
+from monograph import programs, record
 from monograph.compiler.periods import refrain
 from monograph.programs import Programs
 
@@ -63,10 +64,9 @@ def test_an_episode_that_comes_again_is_compiled(monkeypatch):
     np.testing.assert_allclose(losses, 5 * losses[:6], rtol=1e-5)
 
 
-def test_a_step_of_another_loop_is_no_episode(monkeypatch):
+def test_a_step_of_another_loop_is_no_episode():
     weight = mg.full((3,), 0.3)
     weight.tolist()
-    monkeypatch.setattr(record.programs, "pace", float("inf"))  # it is not about time
     for turns in (8, 40):
         mg.stats.reset()
         for _ in range(4):
@@ -167,3 +167,57 @@ def test_two_threads_find_at_once_that_sizes_stay():
 
     found._by_key[key] = [SimpleNamespace(writes=(), outputs=(0,), family=Family())]
     assert found.find(key, (0,), ()) is None
+
+
+def test_boxes_of_every_number_are_not_compiled_with_the_network(monkeypatch):
+    """A loop over each image's boxes, of which every batch has other numbers."""
+    monkeypatch.setattr(programs, "LIGHT", 0)  # as if it were large
+    network = mg.nn.Linear(16, 16)
+    places = mg.rand(16)
+    draws = np.random.default_rng(0)
+
+    def loss_of(batch, own):
+        losses = []
+        for boxes in batch:
+            distance = (mg.tensor(boxes)[:, None] - places[None]).abs()
+            nearest = distance.min(0)[1]
+            for j in range(len(boxes)):
+                nearest[distance[j].argmin()] = j
+            losses.append((own[0] - mg.tensor(boxes)[nearest]).pow(2).mean())
+        return mg.stack(losses).mean()
+
+    compiled = []
+    for _ in range(14):
+        batch = [draws.random(draws.integers(1, 6)).astype(np.float32) for _ in range(4)]
+        mg.stats.reset()
+        network.zero_grad()
+        loss = loss_of(batch, network(mg.ones(1, 16)))
+        loss.backward()
+        gradient = network.weight.grad.numpy().copy()
+        compiled.append(mg.stats().compilations)
+        with mg.config.override(backend="reference"):
+            network.zero_grad()
+            loss_of(batch, network(mg.ones(1, 16))).backward()
+            np.testing.assert_allclose(gradient, network.weight.grad.numpy(), rtol=1e-4, atol=1e-6)
+    assert sum(compiled[:7]) >= 3 and sum(compiled[7:]) == 0
+
+
+def test_a_loop_over_all_places_is_not_one_large_program():
+    """Each place is computed from those before; nothing of it can be rolled."""
+    kernel = mg.rand(1, 1, 3, 3)
+    kernel.tolist()
+
+    def picture():
+        image = mg.zeros(1, 1, 9, 9)
+        for i in range(9):
+            for j in range(9):
+                seen = F.conv2d(image, kernel, padding=1)
+                image[0, 0, i, j] = mg.tanh(seen[0, 0, i, j] + 0.1)
+        return image.numpy()
+
+    mg.stats.reset()
+    first, again = picture(), picture()
+    assert mg.stats().compilations <= 2
+    np.testing.assert_allclose(first, again, rtol=1e-5)
+    with mg.config.override(backend="reference"):
+        np.testing.assert_allclose(first, picture(), rtol=1e-4)

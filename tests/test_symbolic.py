@@ -217,6 +217,38 @@ def test_a_slice_that_moves():
     assert compilations() <= 4
 
 
+def test_a_slice_that_ends_before_the_end():
+    """What is cut off at the end varies as what is cut off in front does."""
+
+    def cut(x, front, back, functional=F):
+        padded = functional.pad(x, (front, back), mode="reflect")
+        return padded[:, front:-back] * 2, padded[:, -back:], padded[:, :-1].mean()
+
+    with mg.config.override(bounds_checks=True):
+        settle()
+        for front, back in [(3, 5), (2, 9), (7, 4), (1, 1), (4, 6), (9, 2), (3, 3), (5, 12)]:
+            x = numbers(3, 20)
+            made = [part.numpy() for part in cut(mg.tensor(x), front, back)]
+            theirs = [part.numpy() for part in cut(torch.tensor(x), front, back, TF)]
+            for ours, other in zip(made, theirs, strict=True):
+                assert ours.shape == other.shape
+                same(ours, other)
+        assert compilations() <= 4
+
+
+def test_images_of_any_size_are_sampled():
+    sizes = [(9, 7), (12, 11), (8, 20), (15, 9), (31, 10)]
+    shapes = [[(2, 3, h, w), (2, h, w, 2)] for h, w in sizes]
+    for padding in ("zeros", "border", "reflection"):
+        for aligned in (False, True):
+            agree(
+                lambda x, grid, padding=padding, aligned=aligned: F.grid_sample(
+                    x, grid, padding_mode=padding, align_corners=aligned
+                ),
+                shapes, 2, 2e-3,
+            )  # fmt: skip
+
+
 def test_a_shape_given_as_it_is():
     def normalised(x):
         return mg.nn.functional.layer_norm(x, x.shape)

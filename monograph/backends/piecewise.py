@@ -3,183 +3,49 @@
 A recording that was never seen is expanded, differentiated and interpreted node by node if it goes
 to `reference.py`, which takes milliseconds before the first number is computed. Most of its calls
 were seen before, if in other places. So here each kind of call (operator, attributes, shapes and
-dtypes) is a `Closure` of NumPy calls, and so is its derivative; a backward entry walks the calls
+dtypes) is a function, and so is its derivative: see `calls.py`. A backward entry walks the calls
 back. An episode of another length then costs what its calls cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..compiler.checks import GROUP, Note, reductions
-from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording, described, placeholders
-from ..compiler.simplify import substitute
-from ..ir import build, dtypes
-from ..ir.check import Check, collecting
-from ..ir.closure import Closure, NoClosure
-from ..ir.node import Map, Node, interning, make
-from ..ir.operator import Operator, Rule, noting
+from ..compiler.checks import Note
+from ..compiler.pipeline import Executable
+from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording
 from ..runtime import status
 from ..storage import Meta, meta_of
-from ..transform.derivative import vjp
+from .calls import DEAR, Kind, Sum, call_of, pull_of
 from .reference import ByNumPy
+
+LAUNCH = 1e-4  # seconds around a program: what takes NumPy less is not worth one
+FUSED = 0.6  # of the time of calls that are programs, what one program for all of them takes
 
 
 class Unfit(Exception):
     """The recording must be interpreted as a whole."""
 
 
-class Join:
-    """In place of a `Closure`: the inputs one behind the other, in one call of NumPy's."""
-
-    def __init__(self, count: int, along: int) -> None:
-        self.inputs = range(count)
-        self._along = along
-
-    def call(self, *parts: Any) -> list[Any]:
-        """The parts joined."""
-        return [np.concatenate(parts, self._along)]
-
-
-class Cut:
-    """The derivative of a `Join`: the pieces of its cotangent for some of the parts."""
-
-    def __init__(self, metas: Sequence[Meta], needs: Sequence[int], along: int) -> None:
-        self.inputs = (len(metas) + 1,)  # behind the inputs and the result
-        ends = list(accumulate([meta.shape[along] for meta in metas], initial=0))
-        lead = (slice(None),) * along
-        self._places = [(*lead, slice(ends[n], ends[n + 1])) for n in needs]
-
-    def call(self, given: Any) -> list[Any]:
-        """The pieces."""
-        return [given[place] for place in self._places]
-
-
-def _joined(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]) -> int | None:
-    """The axis along which an operator only joins what it is given, if it does."""
-    if operator.joins is None or any(kind.__class__ is not Meta for kind in kinds):
-        return None
-    return operator.joins(kinds, attributes)
-
-
-class Call:
-    """What a kind of call means: its results' kinds, and how NumPy computes them.
-
-    Behind the results stand the codes of its checks, see `compiler/checks.py`; `failures` has for
-    each check, in groups that share a code, the error and what to say.
-    """
-
-    def __init__(
-        self, operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]
-    ) -> None:
-        along = _joined(operator, attributes, kinds)
-        if along is not None:
-            self.closure: Any = Join(len(kinds), along)
-            shape = list(kinds[0].shape)
-            shape[along] = sum([kind.shape[along] for kind in kinds])
-            self.metas: tuple[Meta, ...] = (meta_of(tuple(shape), kinds[0].dtype),)
-            self.groups, self.failures = 0, []
-            return
-        checks: list[Check] = []
-        with interning():
-            inputs = placeholders(kinds)
-            with collecting(checks):
-                outputs = operator.expand(inputs, attributes)
-            codes = reductions(checks)
-            self.closure = Closure([*outputs, *codes])
-        self.metas = tuple([meta_of(node.shape, node.dtype) for node in outputs])
-        self.groups = len(codes)
-        name, shown = operator.name, ", ".join([described(node) for node in inputs])
-        self.failures = [(c.error, f"{name}: {c.message} (inputs: {shown})") for c in checks]
-        if checks:  # each group has its full number
-            self.failures += self.failures[-1:] * (GROUP * self.groups - len(checks))
-
-
-class Pull:
-    """The derivative of a kind of call: from cotangents of some results to those of some inputs.
-
-    It reads inputs, results and cotangents, numbered in this order. `parts` says for each input
-    that is needed which output of the closure it is, or None where nothing depends on it.
-    """
-
-    def __init__(
-        self, entry: Entry, kinds: tuple[Any, ...], needs: tuple[int, ...], given: tuple[int, ...]
-    ) -> None:
-        along = _joined(entry.operator, entry.attributes, kinds)
-        if along is not None:
-            self.closure: Any = Cut(kinds, needs, along)
-            self.parts: list[int | None] = list(range(len(needs)))
-            return
-        rules: dict[int, Rule] = {}
-        with interning(), noting(rules):
-            inputs = placeholders(kinds)
-            for n in needs:
-                node = inputs[n]
-                assert node is not None
-                inputs[n] = make(Map, (node,), node.shape, node.dtype, "mark", n)
-            outputs = entry.operator.expand(inputs, entry.attributes)
-            results = _buffers(outputs, len(kinds))
-            chosen = [outputs[n] for n in given]
-            cotangents = _buffers(chosen, len(kinds) + len(outputs))
-            wanted = [node for n, node in enumerate(inputs) if n in needs and node is not None]
-            found = vjp(chosen, cotangents, wanted, rules, through=False)
-            parts = [part for part in found if part is not None]
-            known = {node.id: result for node, result in zip(outputs, results) if node.inputs}
-            self.closure = Closure(substitute(parts, known))
-        places = iter(range(len(parts)))
-        self.parts = [None if part is None else next(places) for part in found]
-
-
-def _buffers(nodes: Sequence[Node], first: int) -> list[Node]:
-    return [build.buffer(first + n, node.shape, node.dtype) for n, node in enumerate(nodes)]
-
-
-_calls: dict[Any, Call | None] = {}
-_pulls: dict[Any, Pull | None] = {}
-
-
-def call_of(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]) -> Call | None:
-    """What a kind of call means; None if only the reference can tell."""
-    key = (operator, attributes, kinds, dtypes.get_default_dtype())
-    if key not in _calls:
-        try:
-            _calls[key] = Call(operator, attributes, kinds)
-        except NoClosure:
-            _calls[key] = None
-    return _calls[key]
-
-
-def _pull_of(
-    entry: Entry, kinds: tuple[Any, ...], needs: tuple[int, ...], given: tuple[int, ...]
-) -> Pull:
-    key = (entry.operator, entry.attributes, kinds, needs, given, dtypes.get_default_dtype())
-    if key not in _pulls:
-        try:
-            _pulls[key] = Pull(entry, kinds, needs, given)
-        except (NoClosure, NotImplementedError):
-            _pulls[key] = None
-    found = _pulls[key]
-    if found is None:
-        raise Unfit
-    return found
-
-
-# --- a recording ----------------------------------------------------------------------------------
-
-Step = tuple[Any, tuple[int, ...], tuple[int, ...]]  # function, cells it reads, cells it fills
+# What to call, the cells that it reads and fills, and those that nobody reads behind it.
+Step = tuple[Kind, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Make = Callable[[Recording], Executable]
+_sum = Sum()
 
 
 class Piecewise(ByNumPy):
     """A program that runs the calls of a recording one by one. Values stand in numbered cells.
 
-    The cells of leaves come first, then those of slots, then constants and results.
+    The cells of leaves come first, then those of slots, then constants and results. `make` compiles
+    the calls that are dear; without it, NumPy computes them all.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, make: Make | None = None) -> None:
+        self._make = make
         self._codes: list[int] = []  # cells that are 0 if the data is as it must be
         self._notes: list[Note] = []
         self._entries = recording.entries
@@ -236,7 +102,7 @@ class Piecewise(ByNumPy):
                 raise Unfit
             made = [self._new(meta) for meta in call.metas]
             codes = [self._new(None) for _ in range(call.groups)]
-            self._step(call.closure, cells, [*made, *codes])
+            self._step(call, cells, [*made, *codes])
             self._codes += codes
             self._notes += [Note(number, *failure) for failure in call.failures]
         self._of += made
@@ -244,9 +110,9 @@ class Piecewise(ByNumPy):
     def _kinds_of(self, cells: Sequence[int | None]) -> tuple[Any, ...]:
         return tuple([None if cell is None else self._metas[cell] for cell in cells])
 
-    def _step(self, closure: Any, cells: Sequence[int | None], made: Sequence[int]) -> None:
-        read: Any = tuple([cells[number] for number in closure.inputs])
-        self._steps.append((closure.call, read, tuple(made)))
+    def _step(self, kind: Kind, cells: Sequence[int | None], made: Sequence[int]) -> None:
+        read: Any = tuple([cells[number] for number in kind.inputs])
+        self._steps.append((kind, read, tuple(made), ()))
 
     # --- backward ---
 
@@ -311,11 +177,13 @@ class Piecewise(ByNumPy):
         ])  # fmt: skip
         if not needs:
             return
-        pull = _pull_of(entry, kinds, needs, tuple([p - outs.start for p in given]))
+        pull = pull_of(entry, kinds, needs, tuple([p - outs.start for p in given]))
+        if pull is None:
+            raise Unfit
         metas = [kinds[n] for n, part in zip(needs, pull.parts, strict=True) if part is not None]
         made = [self._new(meta) for meta in metas]
         read = [*cells, *[self._cell(p) for p in outs], *[sums[p] for p in given]]
-        self._step(pull.closure, read, made)
+        self._step(pull, read, made)
         for n, part in zip(needs, pull.parts, strict=True):
             if part is not None:
                 self._accumulate(sums, refs[n], made[part])
@@ -327,21 +195,22 @@ class Piecewise(ByNumPy):
             if meta.dtype.is_half:
                 raise Unfit
             total = self._new(meta)
-            self._steps.append((_add, (held, cell), (total,)))
+            self._step(_sum, (held, cell), (total,))
             cell = total
         sums[position] = cell
 
     def _drop_unused(self) -> None:
-        """Leave out what nothing wanted depends on."""
-        needed = set(self._wanted)
+        """Leave out what nothing wanted depends on; see where cells are read for the last time."""
+        needed, codes = set(self._wanted), set(self._codes)
         kept: list[Step] = []
-        for step in reversed(self._steps):
-            if not needed.isdisjoint(step[2]):
-                kept.append(step)
-                needed.update(step[1])
+        for kind, read, filled, _ in reversed(self._steps):
+            if not needed.isdisjoint(filled):
+                free = {*read, *filled} - needed - codes
+                kept.append((kind, read, filled, tuple(free)))
+                needed.update(read)
         self._steps = kept[::-1]
-        filled = {cell for step in kept for cell in step[2]}
-        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in filled]
+        done = {cell for step in kept for cell in step[2]}
+        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in done]
 
     # --- running ---
 
@@ -354,26 +223,41 @@ class Piecewise(ByNumPy):
         cells[: len(arrays)] = arrays
         cells[len(arrays) : len(arrays) + len(slots)] = slots
         with np.errstate(all="ignore"):
-            for function, read, filled in self._steps:
-                made = function(*[cells[cell] for cell in read])
-                if len(filled) == 1:
-                    cells[filled[0]] = made[0]
-                else:
-                    for cell, value in zip(filled, made, strict=True):
-                        cells[cell] = value
+            self._run(cells)
         for group, cell in self._checked:
             if cells[cell] and not owner.held:
                 owner.fail(group + 1, int(cells[cell]))
         return [np.array(cells[cell], order="C") for cell in self._wanted]
 
+    def _run(self, cells: list[Any]) -> None:
+        """Fill the cells; note what a program for the whole recording would not save."""
+        before = time.perf_counter()
+        kept = 0.0
+        for kind, read, filled, free in self._steps:
+            if kind.seconds > DEAR and kind.recording is not None and self._make is not None:
+                kind.compile(self._make)
+                kept += time.perf_counter() - before
+                before = time.perf_counter()
+            made = kind.call(*[cells[cell] for cell in read])
+            if len(filled) == 1:
+                cells[filled[0]] = made[0]
+            else:
+                for cell, value in zip(filled, made, strict=True):
+                    cells[cell] = value
+            for cell in free:
+                cells[cell] = None
+            now = time.perf_counter()
+            if kind.compiled:
+                kept += FUSED * (now - before)
+            elif now - before > LAUNCH:
+                kind.seconds += now - before - LAUNCH
+            before = now
+        self.kept = kept
 
-def _add(a: Any, b: Any) -> list[Any]:
-    return [a + b]
 
-
-def interpreted(recording: Recording) -> Piecewise | None:
+def interpreted(recording: Recording, make: Make | None = None) -> Piecewise | None:
     """A program that runs call by call; None if the recording must be interpreted as a whole."""
     try:
-        return Piecewise(recording)
+        return Piecewise(recording, make)
     except Unfit:
         return None

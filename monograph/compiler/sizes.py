@@ -111,7 +111,7 @@ class Form:
     """What each number of a structure is. `pattern` is the same for forms that say the same."""
 
     sizes: tuple[Size, ...]
-    symbols: tuple[tuple[str, int, int], ...]  # name, the number that it is, its least value
+    symbols: tuple[tuple[str, int, int], ...]  # name, the number that it is or is behind, its least
     pattern: tuple[Any, ...]
     exact: bool  # whether symbols are hinted at a recording's numbers, and none of them is 1
 
@@ -124,9 +124,10 @@ class Form:
         """The same, given the first of the numbers: what all symbols are read from."""
         values = {}
         for name, place, low in self.symbols:
-            if numbers[place] < low:
+            value = abs(numbers[place])
+            if value < low:
                 return None
-            values[name] = numbers[place]
+            values[name] = value
         for size, number in zip(self.sizes, numbers, strict=False):
             if value_at(size, values) != number:
                 return None
@@ -156,6 +157,9 @@ def _form(samples: Sequence[Numbers], leading: int, least: Numbers, name: str | 
     With the name of a structure, symbols have the same names in every process.
     """
     columns = list(zip(*samples, strict=True))
+    # A place counted from the end, x[:-n], is that of a symbol all the same.
+    behind = [low == 1 and max(c) < 0 for c, low in zip(columns, least, strict=True)]
+    columns = [tuple([-n for n in c]) if b else c for c, b in zip(columns, behind, strict=True)]
     fixed = [len(set(c)) == 1 or c[-1] < low for c, low in zip(columns, least, strict=True)]
     first: dict[Column, int] = {}  # numbers that vary → where they stand
     for place, column in enumerate(columns):
@@ -177,6 +181,10 @@ def _form(samples: Sequence[Numbers], leading: int, least: Numbers, name: str | 
     found = [
         (column[-1], column[-1]) if still else known[column]
         for column, still in zip(columns, fixed, strict=True)
+    ]
+    found = [
+        (-size, ("behind", said)) if b else (size, said)
+        for (size, said), b in zip(found, behind, strict=True)
     ]
     names = tuple([(f"{prefix}.{n}", s.place, s.low) for n, s in enumerate(symbols)])
     sizes, pattern = zip(*found, strict=True) if found else ((), ())

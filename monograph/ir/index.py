@@ -148,12 +148,19 @@ class Extreme(Expr):
     def __init__(self, name: str, a: Expr, b: Expr) -> None:
         self.name, self.a, self.b = name, a, b
         if _has_extents(a, b):
-            least = name == "min"
-            lo = -UNBOUNDED if least else a.lo
-            self._finish((name, a, b), lo, a.hi if least else UNBOUNDED)
+            self._finish((name, a, b), *_ends(name == "min", a, b))
             return
         pick = min if name == "min" else max
         self._finish((name, a, b), pick(a.lo, b.lo), pick(a.hi, b.hi))
+
+
+def _ends(least: bool, a: Expr, b: Expr) -> tuple[int, int]:
+    """The range of min(a, b) or max(a, b) where sizes vary: as narrow as can be proven."""
+    if least:
+        lo = a.lo if proven(b.lo, a.lo) else b.lo if proven(a.lo, b.lo) else -UNBOUNDED
+        return lo, b.hi if proven(a.hi, b.hi) else a.hi
+    hi = a.hi if proven(a.hi, b.hi) else b.hi if proven(b.hi, a.hi) else UNBOUNDED
+    return b.lo if proven(b.lo, a.lo) else a.lo, hi
 
 
 class Product(Expr):

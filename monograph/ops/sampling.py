@@ -27,8 +27,7 @@ def _unnormalised(x: Any, size: int, aligned: bool) -> Any:
 
 def _reflected(x: Any, size: int, aligned: bool) -> Any:
     """Places thrown back at both ends, as often as it takes."""
-    low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
-    span = high - low
+    low, span = (0.0, size - 1) if aligned else (-0.5, size)
     if span <= 0:
         return x * 0.0
     far = f.abs(x - low)
@@ -44,7 +43,7 @@ def _bounded(x: Any, size: int, padding: str, aligned: bool) -> Any:
         x = _reflected(x, size, aligned)
     if padding == "zeros":
         return x
-    last = float(size - 1)  # on the border itself no derivative passes, as in PyTorch
+    last = size - 1  # on the border itself no derivative passes, as in PyTorch
     return build.select(x <= 0.0, 0.0, build.select(x >= last, last, x))
 
 
@@ -81,8 +80,8 @@ def sampled(x: Tensor, grid: Tensor, mode: str, padding: str, aligned: bool) -> 
             here = base + float(t)
             if mode == "bicubic":
                 here = _bounded(here, size, padding, aligned)
-            inside = getattr(f, "and")(here >= 0.0, here <= float(size - 1))
-            kept = f.minimum(f.maximum(here, 0.0), float(size - 1))
+            inside = getattr(f, "and")(here >= 0.0, here <= size - 1)
+            kept = f.minimum(f.maximum(here, 0.0), size - 1)
             taps.append((build.cast(kept, int64), weight, inside))
         axes.append(taps)
     total: Any = None

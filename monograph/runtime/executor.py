@@ -277,7 +277,7 @@ class Executor:
             if self.watch is not None:
                 self.watch(frame)
             rests = submitted == completed and not self._serial
-            if reader.waits and rests and frame.program.light:
+            if rests and (reader.waits and frame.program.light or self._serves_calls()):
                 return self._run_here(loop, frame, keep)
             ticket = frame.ticket = submitted + 1
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.
@@ -287,11 +287,17 @@ class Executor:
             frame.program.return_frame(frame)
         return ticket
 
+    @staticmethod
+    def _serves_calls() -> bool:
+        """Whether to spare single calls the way to another thread, which one thread can do."""
+        return reader.calls and openmp.threads() == 1
+
     def _run_here(self, loop: _Native, frame: Frame, keep: object) -> int:
-        """Run a light program in this thread, while the executor's rests."""
+        """Run a light program, or that of a single call, in this thread; the executor's rests."""
         frame.ticket = HERE
         self._in_flight.append((HERE, frame, keep))
-        loop.run_light(frame.address)
+        run = loop.run_light if frame.program.light else loop.run_alone
+        run(frame.address)
         frame.program.return_frame(frame)
         return HERE
 
@@ -403,10 +409,14 @@ class _Native:
         if error:
             raise OSError(error, "cannot start the executor thread")
 
-    def run_here(self, frame: int) -> None:
+    def run_alone(self, frame: int) -> None:
         """Run a frame in the calling thread, without OpenMP."""
         self._set_team(1)
         self._run(frame)
+
+    def run_here(self, frame: int) -> None:
+        """The same, where there is no other thread that counts."""
+        self.run_alone(frame)
         self.submitted.value += 1
         self.completed.value += 1
 

@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 
 class Reader:
-    """Whether whoever launches a program waits for its result: then it may run at once."""
+    """Whether whoever launches a program waits for its result: then it may run at once.
 
-    __slots__ = ("waits",)
+    `calls` says that programs of single calls follow one another: each is over soon.
+    """
+
+    __slots__ = ("waits", "calls")
 
     def __init__(self) -> None:
         self.waits = False
+        self.calls = False
 
 
 reader = Reader()

@@ -6,7 +6,7 @@ import pytest
 import monograph as mg
 import monograph.nn.functional as F
 from monograph import backends
-from monograph.backends import piecewise
+from monograph.backends import calls, piecewise
 from monograph.compiler.pipeline import compile_recording
 from monograph.runtime import status
 from monograph.storage import concrete
@@ -22,18 +22,34 @@ def results(executable, arrays, numbers):
 
 
 def agree(function, *arrays):
-    """Run a function's recording both ways."""
+    """Run a function's recording in all ways: by NumPy, calls compiled one by one, as a whole."""
     kinds = [kind(*a.shape, dtype=mg.from_numpy(a).dtype) for a in arrays]
     recording, numbers = trace(function, *kinds)
     made = piecewise.interpreted(recording)
     assert made is not None
-    whole = compile_recording(recording, backends.load("reference"))
-    found, wanted = (results(each, arrays, numbers) for each in (made, whole))
-    assert found and len(found) == len(wanted)
-    for a, b in zip(found, wanted):
-        assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    wanted = results(compile_recording(recording, backends.load("reference")), arrays, numbers)
+    assert wanted
+    for way in (made, compiled(recording)):
+        for a, b in zip(results(way, arrays, numbers), wanted, strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     return made
+
+
+def compiled(recording):
+    """The recording with every call compiled that can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        for known in ("_calls", "_pulls"):  # what is compiled here stays so
+            patch.setattr(calls, known, {})
+        made = piecewise.interpreted(recording, CPU)
+    for each, *_ in made._steps:
+        if each.recording is not None:
+            each.compile(CPU)
+    return made
+
+
+def CPU(recording):  # noqa: N802
+    return compile_recording(recording, backends.load("cpu"))
 
 
 draws = np.random.default_rng(0)
@@ -60,6 +76,20 @@ def test_a_value_that_is_used_twice_and_one_that_is_cut_off():
         return mg.autograd.grad(loss, w)
 
     agree(step, X, W)
+
+
+def test_a_convolutional_network():
+    def step(x, kernel, scale, w):
+        for parameter in (kernel, scale, w):
+            parameter.requires_grad_()
+        y = F.conv2d(x, kernel, padding=1)
+        y = F.batch_norm(y, None, None, scale, None, training=True)
+        y = F.max_pool2d(F.relu(y), 2)
+        loss = F.softplus(y.flatten(1) @ w).mean()
+        return loss, *mg.autograd.grad(loss, (kernel, scale, w))
+
+    shapes = [(2, 3, 8, 8), (4, 3, 3, 3), (4,), (64, 2)]
+    agree(step, *[draws.standard_normal(shape).astype(np.float32) for shape in shapes])
 
 
 def test_ends_inside_the_graph():
@@ -110,9 +140,9 @@ def test_dear_calls_are_made_once_for_their_kind():
         return run
 
     agree(step(2), X, W)
-    before = len(piecewise._calls)
+    before = len(calls._calls)
     agree(step(7), X, W)
-    assert len(piecewise._calls) == before
+    assert len(calls._calls) == before
 
 
 def test_second_derivatives_are_for_the_whole_graph():
@@ -143,3 +173,41 @@ def test_what_flushes_kept_is_not_computed_again():
         assert hidden.sum().item() == pytest.approx(float((X @ W).sum()), rel=1e-4)
         (hidden * hidden).sum().backward()
         np.testing.assert_allclose(w.grad.numpy(), 2 * X.T @ (X @ W), rtol=1e-4)
+
+
+def test_calls_that_are_dear_become_programs_of_their_own(monkeypatch):
+    """Where NumPy takes long, and nothing about the data is to be checked."""
+
+    def step(x, w, places):
+        return mg.tanh(x @ w), x[places]
+
+    arrays = X, W, np.array([0, 2])
+    recording, numbers = trace(
+        step, *[kind(*a.shape, dtype=mg.from_numpy(a).dtype) for a in arrays]
+    )
+    for known in ("_calls", "_pulls"):
+        monkeypatch.setattr(calls, known, {})
+    made = piecewise.interpreted(recording, CPU)
+    monkeypatch.setattr(piecewise, "LAUNCH", 0.0)
+    first = results(made, arrays, numbers)
+    assert not any(kind.compiled for kind, *_ in made._steps)
+    monkeypatch.setattr(piecewise, "DEAR", 0.0)
+    again = results(made, arrays, numbers)
+    assert [kind.compiled for kind, *_ in made._steps] == [True, True, False]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_what_nobody_reads_any_more_is_let_go():
+    def step(x, w):
+        for _ in range(5):
+            x = mg.tanh(x @ w @ w.T)
+        return x
+
+    recording, _ = trace(step, kind(5, 4), kind(4, 3))
+    made = piecewise.interpreted(recording)
+    freed = [cell for *_, free in made._steps for cell in free]
+    assert len(freed) == len(set(freed)) and not set(freed) & set(made._wanted)
+    assert set(freed) | set(made._wanted) >= {
+        cell for _, _, filled, _ in made._steps for cell in filled
+    }

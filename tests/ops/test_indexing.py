@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import monograph as mg
-from monograph.backends import piecewise
+from monograph.backends import calls
 from monograph.recorder import current
 
 A = np.random.default_rng(0).normal(size=(4, 5, 6)).astype("f")
@@ -202,6 +202,6 @@ def test_only_places_that_the_user_gave_are_checked(key, checked):
     given.tolist()
     picked = x[given]
     signature = current.recorder.records[-1].signature
-    call = piecewise.call_of(signature.operator, signature.attributes, signature.inputs)
+    call = calls.call_of(signature.operator, signature.attributes, signature.inputs)
     assert call.groups == checked
     assert picked.tolist() == x.tolist()[::2]
