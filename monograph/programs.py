@@ -45,6 +45,7 @@ SOON = 50  # further runs within which compiling a step of a loop is to pay
 PER_LEAF = 32  # calls for each leaf, from which on a recording is a loop rather than a deep model
 LONG = 2.0  # seconds of compiling for which it is to pay within as many runs as there were
 KIN = 4  # programs that most calls of a recording stand in, if it is one of ever more
+FEW = 2  # the same, of one that takes long to compile
 MOST = 0.9  # of the calls
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
@@ -198,7 +199,8 @@ class Programs:
         lengths.add(len(recording.entries))
         if len(lengths) > 1 and _is_light(recording):
             return lengths, fresh
-        many = self._standing.get(turns, 0) >= KIN or self._has_kin(recording)
+        enough = FEW if self.pace * len(recording.entries) > LONG else KIN
+        many = self._standing.get(turns, 0) >= enough or self._has_kin(recording, enough)
         return lengths if many or self._is_long(recording) else None, False
 
     def _is_long(self, recording: Recording) -> bool:
@@ -210,10 +212,10 @@ class Programs:
         each = len(entries) / max(len(recording.leaves), 1)
         return each > PER_LEAF and self.pace * (len(entries) - rolled) > LONG
 
-    def _has_kin(self, recording: Recording) -> bool:
+    def _has_kin(self, recording: Recording, enough: int) -> bool:
         """Whether most of its calls stand in several programs already: there may be ever more."""
         calls = _calls(recording)
-        known = sum([self._standing.get(call, 0) >= KIN for call in calls])
+        known = sum([self._standing.get(call, 0) >= enough for call in calls])
         return known >= MOST * len(calls) > 0
 
     def _interpreted_again(
