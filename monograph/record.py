@@ -268,8 +268,16 @@ def _call_values(
             values.append(value)
     signature = known_signatures.get(tuple(key))
     if signature is None:
+        if any([isinstance(given, handle_class) for given in attributes]):
+            plain = tuple([_plain(given) for given in attributes])
+            return _call_values(recorder, operator, inputs, plain)
         signature = new_signature(operator, attributes, key)
     return record_call(recorder, signature, values, needs_grad, _NEAREST_CALLER)
+
+
+def _plain(attribute: Any) -> Any:
+    """An attribute; a tensor of one integer stands for that integer."""
+    return attribute.__index__() if isinstance(attribute, handle_class) else attribute
 
 
 def value_of(given: Any) -> Value:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import CodeType, FunctionType
 from typing import Any, NewType
 
@@ -89,7 +89,7 @@ def _wrapper_code(source: str) -> CodeType:
 def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart: bool) -> str:
     """Text of the function that users call: it sorts arguments into inputs and attributes."""
     heads, inputs, attributes, lines, extra = [], [], [], [], []
-    by_keyword = False
+    by_keyword = optional = False
     for n, p in enumerate(parameters):
         if p.by_keyword and not by_keyword:
             heads.append("*")
@@ -97,11 +97,19 @@ def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart
         # Definitions say x; users say input, as in PyTorch.
         given = "input" if p.name == "x" and public else p.name
         required = p.default is REQUIRED
-        heads.append(given if required else f"{given}=_default{n}")
-        if given in _OTHER_NAME and public and not required:
-            other = _OTHER_NAME[given]
+        other = _OTHER_NAME.get(given) if public else None
+        if other is not None:
             extra.append(f"{other}=_absent")
             lines.append(f"    if {other} is not _absent: {given} = {other}\n")
+        if required and other is not None and not p.by_keyword:
+            heads.append(f"{given}=_absent")
+            lines.append(f"    elif {given} is _absent: _miss({given!r})\n")
+        elif required and optional:
+            heads.append(f"{given}=_absent")
+            lines.append(f"    if {given} is _absent: _miss({given!r})\n")
+        else:
+            heads.append(given if required else f"{given}=_default{n}")
+        optional = optional or (other is not None and not p.by_keyword)
         if p.role == "input":
             inputs.append(given)
         elif p.role == "inputs":
@@ -194,11 +202,13 @@ def _wrapper(
     code = code.replace(co_name=definition.__name__, co_qualname=definition.__name__)
     scope = {
         "_call": call_view if made.view else call, "_operator": made, "_into": into,
-        "_absent": ABSENT, "_over": over, "_Size": Size, "__name__": __name__,
+        "_absent": ABSENT, "_miss": functools.partial(_miss, made.name), "_over": over,
+        "_Size": Size, "__name__": __name__,
     }  # fmt: skip
     function = FunctionType(code, scope, definition.__name__)
     positional = [p for p in made.parameters if not p.by_keyword]
-    defaults = [p.default for p in positional if p.default is not REQUIRED]
+    first = next((n for n, p in enumerate(positional) if _may_lack(p, public)), len(positional))
+    defaults = [ABSENT if p.default is REQUIRED else p.default for p in positional[first:]]
     function.__defaults__ = tuple(defaults + [False] * flag)
     named = {p.name: p.default for p in made.parameters if p.by_keyword}
     named = {name: value for name, value in named.items() if value is not REQUIRED}
@@ -208,6 +218,15 @@ def _wrapper(
     function.__kwdefaults__ = named
     function.__doc__, function.__module__ = definition.__doc__, definition.__module__
     return function
+
+
+def _may_lack(p: Parameter, public: bool) -> bool:
+    """Whether a wrapper has a default for a parameter: also one that has a second spelling."""
+    return p.default is not REQUIRED or (public and p.name in _OTHER_NAME)
+
+
+def _miss(name: str, parameter: str) -> None:
+    raise TypeError(f"{name}() missing 1 required positional argument: {parameter!r}")
 
 
 def _set_derivative(made: Operator, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,5 +248,30 @@ def function(
         return functools.partial(
             function, name=name, to=to, method=method, aliases=aliases, inplace=inplace
         )
-    _publish(made, name or made.__name__, to, method, aliases, inplace)
+    _publish(_respelled(made), name or made.__name__, to, method, aliases, inplace)
     return made
+
+
+def _respelled(made: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as users call it: NumPy's names for its parameters are taken as well."""
+    names = _names(made)
+    others = {_OTHER_NAME[name]: name for name in names if name in _OTHER_NAME}
+    if not others or not others.keys().isdisjoint(names):
+        return made
+
+    @functools.wraps(made)
+    def call(*args: Any, **options: Any) -> Any:
+        for other in options.keys() & others.keys() if options else ():
+            options[others[other]] = options.pop(other)
+        return made(*args, **options)
+
+    return call
+
+
+def _names(made: Callable[..., Any]) -> Collection[str]:
+    """The names of a function's parameters."""
+    signature = getattr(made, "__signature__", None)
+    if signature is not None:
+        return signature.parameters  # type: ignore[no-any-return]
+    code = getattr(made, "__code__", None)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()

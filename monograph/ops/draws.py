@@ -289,6 +289,7 @@ def randperm(
     >>> mg.randperm(4).sort().values.tolist()
     [0, 1, 2, 3]
     """
+    n = integer(n)
     if n < 0:
         raise errors.OperandError(f"randperm: n must be non-negative, got {n}")
     out = options.get("out")

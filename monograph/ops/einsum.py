@@ -41,6 +41,9 @@ def pair(x: Tensor, other: Tensor, names_x: str, names_y: str, names: str) -> An
     a, kept_a = _without_units(a, kept_a)
     b, kept_b = _without_units(b, kept_b)
     found = "".join([name for name in names if name in kept_a + kept_b])
+    if set(kept_a) & set(kept_b) <= set(found):  # nothing but a product, of any two dtypes
+        dtype = dtypes.promote(a.dtype, b.dtype)
+        a, b = build.cast(a, dtype), build.cast(b, dtype)
     result = contracted(kept_a, kept_b, found, a, b)
     return build.reshape(result, tuple([sizes[name] for name in names]))
 

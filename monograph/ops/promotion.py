@@ -119,6 +119,8 @@ def type_of(x: Tensor, dtype: DType | str | None = None) -> Any:
     if dtype is None:
         names = {d: name for name, d in _LEGACY.items()}
         return dtypes.shown(names.get(x.dtype, x.dtype.name))
+    if dtype is Tensor:
+        dtype = dtypes.get_default_dtype()
     dtype = getattr(dtype, "dtype", dtype)  # of a class such as torch.FloatTensor
     if isinstance(dtype, str):
         word = dtype.rsplit(".", 1)[-1]

@@ -175,7 +175,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch_version": _parts("version"),
     "types": _parts("types"),
     "return_types": ("monograph.ops.return_types",),
-    "storage": _parts("storage"),
+    "storage": _parts("storage", "rebuilding"),
     "library": _parts("shells#LIBRARY"),
     "ops": (),
     "ops.aten": _parts("shells#ATEN"),
@@ -199,7 +199,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "_dynamo": _parts("compiler"),
     "_dynamo._trace_wrapped_higher_order_op": _parts("shells#TRACING"),
     "_C": _parts("shells#NATIVE"),
-    "_utils": _parts("utils"),
+    "_utils": _parts("utils", "rebuilding"),
 }  # fmt: skip
 for _file, _sources in _LAYERS.items():
     _found = (*[f"monograph.nn.{name}" for name in _sources], *_parts("layers"))

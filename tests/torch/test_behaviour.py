@@ -286,3 +286,74 @@ def test_selective_checkpoints():
 def test_volatile_may_be_assigned():
     with pytest.warns(UserWarning, match="volatile was removed"):
         torch.ones(2).volatile = False
+
+
+WHOLE = {  # a tensor of one integer where an integer is wanted
+    "one_hot": lambda m, n: m.nn.functional.one_hot(m.tensor([0, 2, 1]), n),
+    "linspace": lambda m, n: m.linspace(0, 1, n),
+    "tril": lambda m, n: m.ones(3, 3).tril(n - 2),
+    "sum": lambda m, n: m.arange(6).view(2, 3).sum(n - 3),
+    "randperm": lambda m, n: m.randperm(n).sort()[0],
+    "diagonal": lambda m, n: m.arange(9).view(3, 3).diagonal(n - 3),
+    "softmax": lambda m, n: m.softmax(m.ones(2, 2), n - 2),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_tensor_of_one_integer_is_an_integer(name):
+    ours, theirs = (WHOLE[name](m, m.tensor(3)) for m in (torch, pytorch))
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+def test_no_integer_is_no_integer(lib):
+    with pytest.raises((TypeError, RuntimeError)):
+        lib.ones(3, 3).tril(lib.tensor(0.5))
+
+
+def test_the_class_of_tensors_stands_for_the_default_type(lib):
+    x = lib.arange(3)
+    assert x.type(lib.Tensor).dtype == lib.float32
+    lib.set_default_dtype(lib.float64)
+    try:
+        assert x.type(lib.Tensor).dtype == lib.float64
+    finally:
+        lib.set_default_dtype(lib.float32)
+
+
+MIXED = [("i,j->ij", 1), ("i,i->i", 1), ("i,j->i", 1), ("i,j,k->ijk", 2), ("i,i->", None)]
+
+
+@pytest.mark.parametrize("equation, last", MIXED)
+def test_products_of_mixed_dtypes_in_einsum(lib, equation, last):
+    operands = [lib.arange(4), lib.ones(4), lib.ones(4, dtype=lib.float64)]
+    operands = operands[: equation.count(",") + 1]
+    if last is None:  # a sum of products
+        with pytest.raises(RuntimeError):
+            lib.einsum(equation, *operands)
+    else:
+        assert lib.einsum(equation, *operands).dtype == operands[last].dtype
+
+
+AXES = {  # NumPy's names of parameters
+    "cumsum": lambda m, x: m.cumsum(x, axis=0),
+    "stack": lambda m, x: m.stack([x, x], axis=1),
+    "unsqueeze": lambda m, x: x.unsqueeze(axis=1),
+    "sort": lambda m, x: x.sort(axis=0)[0],
+    "topk": lambda m, x: m.topk(x, 2, axis=0)[1],
+    "median": lambda m, x: m.median(x, axis=1, keepdims=True)[0],
+    "gather": lambda m, x: m.gather(x, axis=1, index=m.tensor([[1], [0], [2]])),
+    "chunk": lambda m, x: x.chunk(2, axis=1)[1],
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_by_the_name_that_numpy_has(name):
+    data = np.random.default_rng(0).random((3, 4)).astype(np.float32)
+    ours, theirs = (AXES[name](m, m.tensor(data)) for m in (torch, pytorch))
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+def test_an_axis_that_is_missing_is_named(lib):
+    for call in (lambda x: x.unsqueeze(), lambda x: lib.cumsum(x), lambda x: lib.gather(x, 0)):
+        with pytest.raises(TypeError):
+            call(lib.ones(2, 2))

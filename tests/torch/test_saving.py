@@ -295,3 +295,18 @@ def test_a_tensor_beside_its_detached_self(lib, first):
 def test_an_empty_file():
     with pytest.raises(EOFError):
         torch.load(io.BytesIO())
+
+
+def test_plain_pickles_of_pytorch_are_read():
+    """`pickle.load` finds what they name where PyTorch has it."""
+    data = pytorch.arange(6.0).view(2, 3)
+    held = {"t": data, "view": data[:, 1], "p": pytorch.nn.Parameter(pytorch.ones(2))}
+    text = pickle.dumps(held)
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module, name):
+            return super().find_class(module.replace("torch", "monograph.torch", 1), name)
+
+    read = Unpickler(io.BytesIO(text)).load()
+    assert read["t"].tolist() == data.tolist() and read["view"].tolist() == [1.0, 4.0]
+    assert isinstance(read["p"], mg.nn.Parameter) and read["p"].requires_grad

@@ -9,11 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 
-def _rebuild_tensor_v2(*args: Any) -> Any:
-    """What files of tensors name; `torch.load` reads them by itself."""
-    raise RuntimeError("files are read by torch.load")
-
-
 def get_pretty_env_info() -> str:
     """What is installed, as text."""
     from ...cli import doctor
@@ -34,4 +29,4 @@ def is_available(name: str) -> bool:
 cached_property = functools.cached_property
 backend_registration = types.SimpleNamespace()
 
-__all__ = ["_rebuild_tensor_v2", "backend_registration", "deprecated", "get_pretty_env_info"]
+__all__ = ["backend_registration", "deprecated", "get_pretty_env_info"]
