@@ -279,3 +279,40 @@ def test_what_graph_and_probability_libraries_import():
     torch.distributions.kl.register_kl(Foreign, torch.distributions.Normal)(lambda p, q: 0)
     with pytest.raises(TypeError):
         torch.distributions.kl.register_kl(3, Foreign)
+
+
+PATHS = {  # modules that programs import by their full names, and something in each
+    "nn.utils.spectral_norm": "spectral_norm", "nn.utils.weight_norm": "weight_norm",
+    "nn._reduction": "get_enum", "nn.grad": "conv2d_weight", "nn.parallel.replicate": "replicate",
+    "optim.sparse_adam": "SparseAdam", "_tensor": "Tensor", "autograd.gradcheck": "gradcheck",
+    "cuda.memory": "memory_allocated", "cuda.streams": "Stream", "multiprocessing.spawn": "spawn",
+    "distributed.fsdp": "FullyShardedDataParallel", "distributed.tensor": "DTensor",
+    "distributed.elastic.multiprocessing.errors": "record", "profiler.profiler": "profile",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_modules_that_programs_import_by_their_paths(path):
+    module = importlib.import_module(f"monograph.torch.{path}")
+    assert callable(getattr(module, PATHS[path]))
+    assert hasattr(importlib.import_module(f"torch.{path}"), PATHS[path])
+
+
+def test_a_function_stays_what_it_is_beside_a_module_of_its_name():
+    importlib.import_module("monograph.torch.nn.utils.spectral_norm")
+    assert torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2)).weight.shape == (2, 2)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_derivatives_of_convolutions_as_functions(dims):
+    x = torch.randn(2, 4, *[6] * dims)
+    options = {"stride": 2, "padding": 1, "groups": 1}
+    w = torch.randn(3, 4, *[3] * dims).requires_grad_()
+    x.requires_grad_()
+    y = getattr(torch.nn.functional, f"conv{dims}d")(x, w, **options)
+    g = torch.randn(*y.shape)
+    y.backward(g)
+    for_input = getattr(torch.nn.grad, f"conv{dims}d_input")(x.shape, w, g, **options)
+    for_weight = getattr(torch.nn.grad, f"conv{dims}d_weight")(x, w.shape, g, **options)
+    torch.testing.assert_close(for_input, x.grad)
+    torch.testing.assert_close(for_weight, w.grad)

@@ -111,7 +111,7 @@ REFUSED = {
     **dict.fromkeys(
         ["sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
          "sparse_bsc_tensor", "sparse_compressed_tensor", "hspmm", "sspaddmm", "smm", "dsmm",
-         "optim.SparseAdam", "Tensor.to_sparse_csr",
+         "optim.SparseAdam", "optim.sparse_adam.SparseAdam", "Tensor.to_sparse_csr",
          "Tensor.to_sparse_csc", "Tensor.to_sparse_bsr", "Tensor.to_sparse_bsc",
          "Tensor.crow_indices",
          "Tensor.col_indices"], _SPARSE
@@ -141,12 +141,28 @@ REFUSED = {
          "nn.parallel.distributed.DistributedDataParallel", "multiprocessing.spawn",
          "distributed.optim.ZeroRedundancyOptimizer", "distributed.rpc.init_rpc",
          "distributed.rpc.rpc_async", "distributed.rpc.rpc_sync", "distributed.rpc.remote",
-         "distributed.rpc.shutdown", "multiprocessing.start_processes"],
+         "distributed.rpc.shutdown", "multiprocessing.start_processes",
+         "multiprocessing.spawn.spawn", "multiprocessing.spawn.start_processes",
+         *[f"distributed.fsdp.{name}" for name in (
+             "FullyShardedDataParallel", "FSDPModule", "fully_shard", "MixedPrecision",
+             "ShardingStrategy", "StateDictType", "CPUOffload", "BackwardPrefetch",
+             "FullStateDictConfig", "wrap.transformer_auto_wrap_policy",
+             "wrap.size_based_auto_wrap_policy", "wrap.enable_wrap", "wrap.wrap")],
+         *[f"distributed.tensor.{name}" for name in (
+             "DTensor", "Replicate", "Shard", "distribute_module", "distribute_tensor",
+             "parallel.parallelize_module", "parallel.ColwiseParallel",
+             "parallel.RowwiseParallel")],
+         "distributed.device_mesh.DeviceMesh", "distributed.device_mesh.init_device_mesh",
+         "distributed.checkpoint.save", "distributed.checkpoint.load"],
         _PROCESSES
     ),
     **dict.fromkeys(
-        [f"nn.parallel.{part}{name}" for part in ("", "scatter_gather.")
-         for name in ("scatter", "gather", "scatter_kwargs")],
+        [*[f"nn.parallel.{part}{name}" for part in ("", "scatter_gather.")
+           for name in ("scatter", "gather", "scatter_kwargs")],
+         *[f"nn.parallel.{part}{name}" for name in ("replicate", "parallel_apply")
+           for part in ("", f"{name}.")],
+         *[f"{home}.comm.{name}" for home in ("cuda", "nn.parallel")
+           for name in ("broadcast", "broadcast_coalesced", "gather", "reduce_add", "scatter")]],
         "there are no GPUs to divide a batch over",
     ),
     **dict.fromkeys(

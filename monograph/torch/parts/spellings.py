@@ -10,6 +10,7 @@ from ...nn import init, utils
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
+from . import reduction_names
 
 
 def _renamed(function: Callable[..., Any], old: str, new: str) -> Callable[..., Any]:
@@ -99,4 +100,5 @@ OVERRIDES: dict[str, Any] = {
 FUNCTIONAL = {
     **OVERRIDES, "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
     "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+    "_Reduction": reduction_names,
 }  # fmt: skip
