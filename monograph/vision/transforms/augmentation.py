@@ -151,7 +151,7 @@ class _Policy(Transform):
 
     def _facts(self, img: Any) -> dict[str, tuple[np.ndarray, bool]]:
         _, height, width = F.get_dimensions(img)
-        return self._space(height, width, F._most(F.array_of(img)))
+        return self._space(height, width, F._most(img))
 
     def _changed(self, img: Any, name: str, strengths: np.ndarray, signed: bool, at: int) -> Any:
         size = float(strengths[min(at, len(strengths) - 1)])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import monograph.nn.functional as F
 
 from ...tensor import Tensor, adopt
-from ..pictures import array_of
 from . import functional
 from .classes import Transform, draws
 from .functional import InterpolationMode
@@ -112,9 +109,9 @@ class GaussianNoise(Transform):
     def forward(self, img: Any) -> Any:
         if not (isinstance(img, Tensor) and img.is_floating_point()):
             raise ValueError("Input tensor is expected to be in float dtype")
-        array = img._array()
-        noisy = array + self.mean + draws().normal(size=array.shape) * self.sigma
-        return adopt((np.clip(noisy, 0, 1) if self.clip else noisy).astype(array.dtype))
+        noise = self.mean + draws().normal(size=tuple(img.shape)) * self.sigma
+        noisy = img + adopt(noise).to(img.dtype)
+        return noisy.clamp(0, 1) if self.clip else noisy
 
 
 class RandomResize(Transform):
@@ -146,4 +143,5 @@ class RandomChannelPermutation(Transform):
     """
 
     def forward(self, img: Any) -> Any:
-        return img[draws().permutation(array_of(img).shape[2]).tolist()]
+        order = draws().permutation(functional.get_dimensions(img)[0])
+        return img.index_select(-3, adopt(order))

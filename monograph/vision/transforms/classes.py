@@ -12,7 +12,7 @@ from ...data.loader import get_worker_info
 from ...data.randomness import passing_generator
 from ...ir import dtypes
 from ...nn.module import Module
-from ...tensor import Tensor, adopt
+from ...tensor import Tensor
 from ..pictures import size_of
 from . import functional as F
 from .functional import InterpolationMode, pair
@@ -136,7 +136,7 @@ class ToDtype(Transform):
     def forward(self, image: Tensor) -> Tensor:
         if self.scale:
             return F.convert_image_dtype(image, self.dtype)
-        return adopt(image._array().astype(self.dtype.numpy))
+        return image.to(self.dtype)
 
 
 class Normalize(Transform):
@@ -232,12 +232,7 @@ class FiveCrop(Transform):
         self.size = pair(size)
 
     def forward(self, img: Any) -> tuple[Any, ...]:
-        (height, width), (h, w) = size_of(img), self.size
-        if h > height or w > width:
-            raise ValueError(f"Requested crop size {self.size} is bigger than {(height, width)}")
-        corners = [(0, 0), (0, width - w), (height - h, 0), (height - h, width - w)]
-        found = [F.crop(img, top, left, h, w) for top, left in corners]
-        return (*found, F.center_crop(img, self.size))
+        return F.five_crop(img, self.size)
 
 
 class TenCrop(FiveCrop):
@@ -253,8 +248,7 @@ class TenCrop(FiveCrop):
         self.vertical_flip = vertical_flip
 
     def forward(self, img: Any) -> tuple[Any, ...]:
-        flipped = F.vflip(img) if self.vertical_flip else F.hflip(img)
-        return (*super().forward(img), *super().forward(flipped))
+        return F.ten_crop(img, self.size, self.vertical_flip)
 
 
 # --- with a draw for each picture -----------------------------------------------------------------
@@ -530,7 +524,7 @@ class RandomErasing(_Sometimes):
         self.scale, self.ratio, self.value, self.inplace = scale, ratio, value, inplace
 
     def _change(self, img: Any) -> Any:
-        channels, height, width = img.shape
+        channels, height, width = img.shape[-3:]
         for _ in range(10):
             area = height * width * draws().uniform(*self.scale)
             shape = math.exp(draws().uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))

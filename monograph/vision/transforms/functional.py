@@ -1,7 +1,8 @@
-"""What transforms do to one picture, as functions.
+"""What transforms do to a picture or to tensors, as functions.
 
-Pictures and tensors are worked on as arrays with channels last, so that data workers, which must
-not run programs, can apply transforms too. No gradients pass, except through `normalize`.
+A tensor is [..., channels, height, width]: one image, or any number of them that are changed alike.
+Tensors are changed by tensor operators (`tensor_places.py`, `tensor_tones.py`), through which
+derivatives pass. Pictures are worked on as arrays with channels last.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtypes
-from ...tensor import Tensor, adopt, tensor
+from ...tensor import Tensor, adopt
 from ..pictures import array_of, is_pillow, like, picture_of, size_of
+from . import tensor_places as places
+from . import tensor_tones
 from .resampling import blurred, resampled, turned
+from .tensor_images import channels_of, converted, is_plain, most_of
 
 
 class InterpolationMode(enum.Enum):
@@ -64,8 +68,11 @@ def _rounded(values: np.ndarray, dtype: Any) -> np.ndarray:
     return values.astype(dtype)
 
 
-def _most(array: np.ndarray) -> float:
-    return 255.0 if array.dtype == np.uint8 else 1.0
+def _most(img: Any) -> float:
+    """White: 255 for bytes, 1 for floats."""
+    if isinstance(img, Tensor):
+        return float(most_of(img.dtype))
+    return 255.0 if array_of(img).dtype == np.uint8 else 1.0
 
 
 # --- between pictures and tensors -----------------------------------------------------------------
@@ -108,17 +115,7 @@ def convert_image_dtype(image: Tensor, dtype: Any = dtypes.float32) -> Tensor:
     >>> mg.vision.transforms.functional.convert_image_dtype(whole).tolist()
     [[[0.0, 1.0]]]
     """
-    if image.dtype is dtype:
-        return image
-    array = image._array()
-    if dtype.is_floating_point:
-        if image.is_floating_point():
-            return adopt(array.astype(dtype.numpy))
-        return adopt((array / np.iinfo(array.dtype).max).astype(dtype.numpy))
-    top = np.iinfo(dtype.numpy).max
-    if image.is_floating_point():
-        return adopt((array * (top + 1.0 - 1e-3)).astype(dtype.numpy))
-    return adopt((array.astype(np.float64) * (top / np.iinfo(array.dtype).max)).astype(dtype.numpy))
+    return converted(image, dtype)
 
 
 def normalize(
@@ -146,10 +143,10 @@ def normalize(
             f"normalize: {len(middle)} means and {len(width)} deviations do not fit the "
             f"{tensor.shape[-3]} channels of {list(tensor.shape)}"
         )
-    if tensor.requires_grad or inplace:
-        made = (tensor - adopt(middle)) / adopt(width)
-        return tensor.copy_(made) if inplace else made
-    return adopt((tensor._array() - middle) / width)
+    if is_plain(tensor) and not inplace:
+        return adopt((tensor._array() - middle) / width)
+    made = (tensor - adopt(middle)) / adopt(width)
+    return tensor.copy_(made) if inplace else made
 
 
 # --- geometry -------------------------------------------------------------------------------------
@@ -172,11 +169,11 @@ def resize(
     if is_pillow(img):
         numbers = {name: n for n, name in _BY_NUMBER.items()}
         return img.resize(wanted[::-1], numbers[mode_name(interpolation)])
-    if isinstance(img, Tensor) and img.ndim > 3:
-        return _for_each(img, lambda one: resize(one, wanted, interpolation, None, antialias))
-    array = array_of(img)
     mode = mode_name(interpolation)
-    if mode == "nearest" and not isinstance(img, Tensor):
+    if isinstance(img, Tensor):
+        return places.resized(img, wanted, mode, bool(antialias))
+    array = array_of(img)
+    if mode == "nearest":
         mode = "nearest-exact"  # as Pillow finds the nearest pixel
     made = resampled(_channels(array), wanted, mode, bool(antialias))
     return like(img, _flat(_rounded(made, array.dtype), array))
@@ -197,11 +194,6 @@ def _target(height: int, width: int, size: Any, max_size: int | None) -> tuple[i
     return new
 
 
-def _for_each(batch: Tensor, change: Any) -> Tensor:
-    arrays = [change(adopt(one))._array() for one in batch._array()]
-    return adopt(np.stack(arrays))
-
-
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     """A part of a picture; what lies outside is black.
 
@@ -209,8 +201,8 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     >>> mg.vision.transforms.functional.crop(mg.arange(9.0).view(1, 3, 3), 1, 0, 2, 2).tolist()
     [[[3.0, 4.0], [6.0, 7.0]]]
     """
-    if isinstance(img, Tensor) and img.ndim > 3:
-        return _for_each(img, lambda one: crop(one, top, left, height, width))
+    if isinstance(img, Tensor):
+        return places.cropped(img, top, left, height, width)
     array = array_of(img)
     high, wide = array.shape[:2]
     sides = [
@@ -239,6 +231,35 @@ def center_crop(img: Any, output_size: Any) -> Any:
     return crop(img, top, left, height, width)
 
 
+def five_crop(img: Any, size: Any) -> tuple[Any, ...]:
+    """The corners of a picture, and its middle.
+
+    >>> import monograph as mg
+    >>> image = mg.arange(9.0).view(1, 3, 3)
+    >>> [part.item() for part in mg.vision.transforms.functional.five_crop(image, 1)]
+    [0.0, 2.0, 6.0, 8.0, 4.0]
+    """
+    (height, width), (h, w) = size_of(img), pair(size)
+    if h > height or w > width:
+        raise ValueError(
+            f"Requested crop size {(h, w)} is bigger than input size {(height, width)}"
+        )
+    corners = [(0, 0), (0, width - w), (height - h, 0), (height - h, width - w)]
+    found = [crop(img, top, left, h, w) for top, left in corners]
+    return (*found, center_crop(img, (h, w)))
+
+
+def ten_crop(img: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
+    """The corners of a picture and its middle, and those of the flipped picture.
+
+    >>> import monograph as mg
+    >>> len(mg.vision.transforms.functional.ten_crop(mg.zeros(3, 8, 8), 4))
+    10
+    """
+    flipped = vflip(img) if vertical_flip else hflip(img)
+    return (*five_crop(img, size), *five_crop(flipped, size))
+
+
 def resized_crop(
     img: Any, top: int, left: int, height: int, width: int, size: Any,
     interpolation: Any = InterpolationMode.BILINEAR, antialias: bool | None = True,
@@ -260,7 +281,7 @@ def hflip(img: Any) -> Any:
     [[[2.0, 1.0]]]
     """
     if isinstance(img, Tensor):
-        return adopt(np.ascontiguousarray(img._array()[..., ::-1]))
+        return places.flipped(img, -1)
     return like(img, array_of(img)[:, ::-1])
 
 
@@ -272,7 +293,7 @@ def vflip(img: Any) -> Any:
     [[[2.0], [1.0]]]
     """
     if isinstance(img, Tensor):
-        return adopt(np.ascontiguousarray(img._array()[..., ::-1, :]))
+        return places.flipped(img, -2)
     return like(img, array_of(img)[::-1])
 
 
@@ -288,12 +309,15 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
         sides = [sides[0], sides[1], sides[0], sides[1]]
     elif len(sides) == 1:
         sides = sides * 4
+    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    if isinstance(img, Tensor):
+        return places.padded(img, sides, fill, padding_mode)
     left, top, right, bottom = sides
     array = array_of(img)
     width = [(top, bottom), (left, right), *([(0, 0)] * (array.ndim - 2))]
     if padding_mode != "constant":
-        mode = {"edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[padding_mode]
-        return like(img, np.pad(array, width, mode=mode))  # type: ignore[call-overload]
+        return like(img, np.pad(array, width, mode=padding_mode))  # type: ignore[call-overload]
     made = np.pad(array, width)
     if np.any(fill):
         inside = np.pad(np.ones(array.shape[:2], bool), width[:2])
@@ -347,6 +371,9 @@ def _moved(
     img: Any, matrix: np.ndarray, shift: Any, interpolation: Any, fill: Any, center: Any,
     expand: bool,
 ) -> Any:  # fmt: skip
+    if isinstance(img, Tensor):
+        grid = places.affine_grid(img, matrix, shift, center, expand)
+        return places.seen(img, grid, mode_name(interpolation), fill)
     array = array_of(img)
     made = turned(_channels(array), matrix, shift, mode_name(interpolation), fill, center, expand)
     return like(img, _flat(_rounded(made, array.dtype), array))
@@ -369,12 +396,13 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     >>> mg.vision.transforms.functional.rgb_to_grayscale(mg.rand(3, 4, 4)).shape
     Size([1, 4, 4])
     """
+    if isinstance(img, Tensor):
+        return tensor_tones.grey(img, num_output_channels)
     array = array_of(img)
     grey = _rounded(np.floor(_grey(_channels(array).astype(np.float64))) if array.dtype == np.uint8
                     else _grey(_channels(array)), array.dtype)  # fmt: skip
     made = np.repeat(grey, num_output_channels, 2)
-    one_plane = num_output_channels == 1 and not isinstance(img, Tensor)
-    return like(img, made[:, :, 0] if one_plane else made)
+    return like(img, made[:, :, 0] if num_output_channels == 1 else made)
 
 
 to_grayscale = rgb_to_grayscale
@@ -388,6 +416,11 @@ def _blended(img: Any, other: Any, ratio: float) -> Any:
     return like(img, _flat(kept.astype(array.dtype), array))
 
 
+def _check_factor(name: str, factor: float) -> None:
+    if factor < 0:
+        raise ValueError(f"{name} ({factor}) is not non-negative.")
+
+
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """A picture between black (0), itself (1) and brighter.
 
@@ -396,6 +429,9 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     >>> F.adjust_brightness(mg.full((3, 1, 1), 0.25), 2.0).flatten().tolist()
     [0.5, 0.5, 0.5]
     """
+    _check_factor("brightness_factor", brightness_factor)
+    if isinstance(img, Tensor):
+        return tensor_tones.brightened(img, brightness_factor)
     return _blended(img, np.zeros_like, brightness_factor)
 
 
@@ -407,6 +443,9 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     >>> round(F.adjust_contrast(mg.full((3, 2, 2), 0.5), 3.0).max().item(), 3)
     0.5
     """
+    _check_factor("contrast_factor", contrast_factor)
+    if isinstance(img, Tensor):
+        return tensor_tones.contrasted(img, contrast_factor)
     return _blended(img, lambda v: np.full_like(v, _grey(v).mean()), contrast_factor)
 
 
@@ -417,6 +456,9 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     >>> mg.vision.transforms.functional.adjust_saturation(mg.rand(3, 4, 4), 2.0).shape
     Size([3, 4, 4])
     """
+    _check_factor("saturation_factor", saturation_factor)
+    if isinstance(img, Tensor):
+        return tensor_tones.saturated(img, saturation_factor)
     return _blended(img, lambda v: np.broadcast_to(_grey(v), v.shape), saturation_factor)
 
 
@@ -429,6 +471,8 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
+    if isinstance(img, Tensor):
+        return tensor_tones.tinted(img, hue_factor)
     array = array_of(img)
     if array.ndim == 2 or array.shape[2] == 1:
         return img
@@ -455,25 +499,33 @@ def invert(img: Any) -> Any:
     >>> mg.vision.transforms.functional.invert(mg.tensor([[[1.0, 0.25]]])).tolist()
     [[[0.0, 0.75]]]
     """
+    if isinstance(img, Tensor):
+        return tensor_tones.inverted(img)
     array = array_of(img)
     return like(img, (_most(array) - array).astype(array.dtype))
 
 
 def gaussian_blur(img: Any, kernel_size: Any, sigma: Any = None) -> Any:
-    """A picture out of focus.
+    """A picture out of focus; sizes and deviations of the bell are (across, down).
 
     >>> import monograph as mg
     >>> mg.vision.transforms.functional.gaussian_blur(mg.rand(3, 8, 8), 3).shape
     Size([3, 8, 8])
     """
     sizes = pair(kernel_size)
+    if any(n % 2 == 0 or n < 0 for n in sizes):
+        raise ValueError(f"kernel_size should have odd and positive integers. Got {kernel_size}")
     if sigma is None:
         widths = (sizes[0] * 0.15 + 0.35, sizes[1] * 0.15 + 0.35)
     else:
         listed = [float(s) for s in np.atleast_1d(sigma)]
         widths = (listed[0], listed[-1])
+    if min(widths) <= 0:
+        raise ValueError(f"sigma should have positive values. Got {sigma}")
+    if isinstance(img, Tensor):
+        return tensor_tones.blurred(img, sizes, widths)
     array = array_of(img)
-    made = blurred(_channels(array).astype(np.float64), sizes, widths)
+    made = blurred(_channels(array).astype(np.float64), sizes[::-1], widths[::-1])
     return like(img, _flat(_rounded(made, array.dtype), array))
 
 
@@ -484,9 +536,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
     >>> mg.vision.transforms.functional.erase(mg.ones(1, 2, 2), 0, 0, 1, 2, 0.0).tolist()
     [[[0.0, 0.0], [1.0, 1.0]]]
     """
-    array = img._array() if inplace else img._array().copy()
-    array[..., i : i + h, j : j + w] = v._array() if isinstance(v, Tensor) else v
-    return tensor(array) if inplace else adopt(array)
+    return places.erased(img, i, j, h, w, v, inplace)
 
 
 def get_image_num_channels(img: Any) -> int:
@@ -511,6 +561,8 @@ def get_dimensions(img: Any) -> list[int]:
     >>> mg.vision.transforms.functional.get_dimensions(mg.zeros(3, 8, 6))
     [3, 8, 6]
     """
+    if isinstance(img, Tensor):
+        return [channels_of(img), *size_of(img)]
     return [_channels(array_of(img)).shape[2], *size_of(img)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor import Tensor
 from ..pictures import array_of, like
 from .augmentation import _Policy
 from .classes import draws
@@ -143,10 +144,10 @@ class AugMix(_Policy):
 
     def forward(self, orig_img: Any) -> Any:
         """The mixture, of the dtype of the picture."""
-        whole = array_of(orig_img)
+        whole: Any = orig_img if isinstance(orig_img, Tensor) else array_of(orig_img)
         own, other = draws().dirichlet([self.alpha, self.alpha])
         shares = draws().dirichlet([self.alpha] * self.mixture_width) * other
-        mixed = own * whole.astype(np.float64)
+        mixed = float(own) * whole
         for share in shares:
             chained = orig_img
             depth = self.chain_depth if self.chain_depth > 0 else int(draws().integers(1, 4))
@@ -156,5 +157,8 @@ class AugMix(_Policy):
                 strengths, signed = space[name]
                 at = int(draws().integers(0, self.severity)) if len(strengths) > 1 else 0
                 chained = self._changed(chained, name, strengths, signed, at)
-            mixed = mixed + share * array_of(chained)
+            other = chained if isinstance(chained, Tensor) else array_of(chained)
+            mixed = mixed + float(share) * other
+        if isinstance(orig_img, Tensor):
+            return mixed.to(orig_img.dtype)
         return like(orig_img, mixed.astype(whole.dtype))

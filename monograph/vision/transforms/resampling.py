@@ -27,20 +27,23 @@ def _filter(name: str, x: np.ndarray) -> np.ndarray:
     return np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0)
 
 
-def weights(length: int, wanted: int, name: str, antialias: bool) -> np.ndarray:
-    """The matrix [wanted, length] that brings one axis to another size.
+def weights(
+    length: int, wanted: int, name: str, antialias: bool, dtype: Any = np.float64
+) -> np.ndarray:
+    """The matrix [wanted, length] that brings one axis to another size, worked out in a dtype.
 
     >>> weights(4, 2, "box", True).tolist()
     [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     """
-    scale = length / wanted
-    stretch = max(scale, 1.0) if antialias else 1.0
-    centre = (np.arange(wanted) + 0.5) * scale
-    reach = SUPPORT[name] * stretch
-    first = np.maximum(np.floor(centre - reach + 0.5), 0)
-    last = np.minimum(np.floor(centre + reach + 0.5), length)
-    places = np.arange(length)
-    found = _filter(name, (places[None] + 0.5 - centre[:, None]) / stretch)
+    scale = dtype(length) / dtype(wanted)
+    stretch = max(scale, dtype(1)) if antialias else dtype(1)
+    centre = (np.arange(wanted, dtype=dtype) + dtype(0.5)) * scale
+    reach = dtype(SUPPORT[name]) * stretch
+    first = np.maximum(np.floor(centre - reach + dtype(0.5)), 0)
+    last = np.minimum(np.floor(centre + reach + dtype(0.5)), length)
+    places = np.arange(length, dtype=dtype)
+    away = (places[None] - centre[:, None] + dtype(0.5)) * (dtype(1) / stretch)
+    found = _filter(name, away).astype(dtype)
     found *= (places[None] >= first[:, None]) & (places[None] < last[:, None])
     return found / found.sum(1, keepdims=True)
 

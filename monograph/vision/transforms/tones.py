@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..pictures import array_of, like
-from .functional import _blended, _channels, _flat, _most
+from ...ir import dtypes
+from ...tensor import Tensor
+from ..pictures import array_of, like, size_of
+from . import tensor_tones
+from .functional import _blended, _channels, _check_factor, _flat, _most
 
 
 def posterize(img: Any, bits: int) -> Any:
@@ -20,12 +23,18 @@ def posterize(img: Any, bits: int) -> Any:
     >>> posterize(np.array([[255, 100]], np.uint8), 1).tolist()
     [[128, 0]]
     """
-    array = array_of(img)
-    if array.dtype != np.uint8:
-        raise TypeError(f"Only bytes are supported, but found {array.dtype}")
+    _check_bytes(img)
     if not 0 <= bits <= 8:
         raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
-    return like(img, array & np.uint8(256 - 2 ** (8 - bits)))
+    if isinstance(img, Tensor):
+        return tensor_tones.posterized(img, bits)
+    return like(img, array_of(img) & np.uint8(256 - 2 ** (8 - bits)))
+
+
+def _check_bytes(img: Any) -> None:
+    dtype = img.dtype if isinstance(img, Tensor) else array_of(img).dtype
+    if dtype not in (dtypes.uint8, np.uint8):
+        raise TypeError(f"Only bytes are supported, but found {dtype}")
 
 
 def solarize(img: Any, threshold: float) -> Any:
@@ -35,9 +44,11 @@ def solarize(img: Any, threshold: float) -> Any:
     >>> solarize(np.array([[200, 100]], np.uint8), 128).tolist()
     [[55, 100]]
     """
-    array = array_of(img)
-    if threshold > _most(array):
+    if threshold > _most(img):
         raise TypeError(f"Threshold should be less than bound of img, got {threshold}")
+    if isinstance(img, Tensor):
+        return tensor_tones.solarized(img, threshold)
+    array = array_of(img)
     made = np.where(array >= threshold, _most(array) - array, array)
     return like(img, made.astype(array.dtype))
 
@@ -49,6 +60,8 @@ def autocontrast(img: Any) -> Any:
     >>> autocontrast(np.array([[50, 100, 150]], np.uint8)).tolist()
     [[0, 127, 255]]
     """
+    if isinstance(img, Tensor):
+        return tensor_tones.stretched(img)
     array = array_of(img)
     values = _channels(array).astype(np.float64)
     low, high = values.min((0, 1), keepdims=True), values.max((0, 1), keepdims=True)
@@ -66,9 +79,10 @@ def equalize(img: Any) -> Any:
     >>> equalize(picture)[0].tolist()
     [0, 255]
     """
+    _check_bytes(img)
+    if isinstance(img, Tensor):
+        return tensor_tones.equalized(img)
     array = array_of(img)
-    if array.dtype != np.uint8:
-        raise TypeError(f"Only bytes are supported, but found {array.dtype}")
     planes = _channels(array)
     made = [_spread(planes[:, :, k]) for k in range(planes.shape[2])]
     return like(img, _flat(np.stack(made, 2), array))
@@ -91,11 +105,12 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     >>> mg.vision.transforms.functional.adjust_sharpness(mg.rand(3, 8, 8), 2.0).shape
     Size([3, 8, 8])
     """
-    if sharpness_factor < 0:
-        raise ValueError(f"sharpness_factor ({sharpness_factor}) is not non-negative.")
-    array = array_of(img)
-    if min(array.shape[:2]) <= 2:
+    _check_factor("sharpness_factor", sharpness_factor)
+    if isinstance(img, Tensor):
+        return tensor_tones.sharpened(img, sharpness_factor)
+    if min(size_of(img)) <= 2:
         return img
+    array = array_of(img)
     return _blended(img, lambda values: _smoothed(values, array.dtype), sharpness_factor)
 
 
@@ -122,6 +137,8 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     """
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
+    if isinstance(img, Tensor):
+        return tensor_tones.powered(img, gamma, gain)
     array = array_of(img)
     made = np.clip(gain * (array.astype(np.float64) / _most(array)) ** gamma, 0.0, 1.0)
     if array.dtype == np.uint8:

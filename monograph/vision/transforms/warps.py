@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor
+from ...tensor import Tensor, adopt
 from ..pictures import array_of, like, size_of
+from . import tensor_places as places
 from .classes import Transform, _Sometimes, draws
 from .functional import InterpolationMode, _channels, _flat, _rounded, mode_name
 from .resampling import blurred, sampled
@@ -51,6 +52,9 @@ def perspective(
     """
     if coefficients is None:
         coefficients = _coefficients(startpoints, endpoints)
+    if isinstance(img, Tensor):
+        grid = places.perspective_grid(img, coefficients)
+        return places.seen(img, grid, mode_name(interpolation), fill)
     a, b, c, d, e, f, g, h = coefficients
     height, width = size_of(img)
     y, x = np.meshgrid(np.arange(height) + 0.5, np.arange(width) + 0.5, indexing="ij")
@@ -69,9 +73,14 @@ def elastic_transform(
     16.0
     """
     height, width = size_of(img)
-    away = displacement._array() if isinstance(displacement, Tensor) else np.asarray(displacement)
-    if away.shape != (1, height, width, 2):
-        raise ValueError(f"displacement should be {(1, height, width, 2)}, got {away.shape}")
+    if tuple(displacement.shape) != (1, height, width, 2):
+        wanted = (1, height, width, 2)
+        raise ValueError(f"displacement should be {wanted}, got {tuple(displacement.shape)}")
+    if isinstance(img, Tensor):
+        pull = displacement if isinstance(displacement, Tensor) else adopt(displacement)
+        grid = adopt(places.even_grid(img)) + pull[0]
+        return places.seen(img, grid, mode_name(interpolation), fill)
+    away = displacement._array() if isinstance(displacement, Tensor) else displacement
     y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
     moved = away[0].astype(np.float64) * np.array([width / 2, height / 2])
     return _seen(img, np.stack([x, y], -1) + moved, interpolation, fill)
