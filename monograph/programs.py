@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .backends.reference import ByNumPy
 
 SHARED = 512  # sizes that programs for many sizes stay set up for
-KEPT = 64  # sizes of one structure that go to disk
+KEPT = 8  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 NEAR = 4  # meetings of interpreted recordings within which a step of a loop comes again
@@ -340,7 +340,7 @@ class Programs:
             executable.image = None  # type: ignore[attr-defined]
             if family.kept < KEPT and (digest := named()) is not None:
                 family.kept += 1
-                shelf.store(digest, image)
+                shelf.store(digest, image())
         self._hold(key, executable)
         self._shared.append(key)
         if len(self._shared) > SHARED:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from .. import statistics
@@ -109,6 +110,14 @@ class Compilation:
     def results(self) -> list[Node]:
         """The nodes of the wanted results; behind them in `graph` stand the checks."""
         return self.graph[: len(self.recording.wanted)]
+
+    @cached_property
+    def open_sizes(self) -> list[tuple[str, Extent]]:
+        """The sizes that vary and how they are shown, the longest text first; once all is made."""
+        shapes = [leaf.shape for leaf in self.recording.leaves]
+        shapes += [node.shape for node in ancestors(self.graph)]
+        found = {size for shape in shapes for size in shape if isinstance(size, Extent)}
+        return sorted([(repr(size), size) for size in found], key=lambda pair: -len(pair[0]))
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -263,10 +272,7 @@ def notes_at(made: Compilation, values: Values) -> tuple[Note, ...]:
     """What checks tell the user, with the sizes of a run in place of symbols."""
     if not made.checks:
         return ()
-    shapes = [leaf.shape for leaf in made.recording.leaves]
-    shapes += [node.shape for node in ancestors(made.graph)]
-    open_sizes = {size for shape in shapes for size in shape if isinstance(size, Extent)}
-    shown = sorted(((repr(size), str(size.at(values))) for size in open_sizes), key=_length)
+    shown = [(text, str(size.at(values))) for text, size in made.open_sizes]
     notes = []
     for note in made.checks:
         message = note.message
@@ -274,10 +280,6 @@ def notes_at(made: Compilation, values: Values) -> tuple[Note, ...]:
             message = message.replace(text, number)
         notes.append(replace(note, message=message))
     return tuple(notes)
-
-
-def _length(pair: tuple[str, str]) -> int:
-    return -len(pair[0])
 
 
 def _ends_loop(node: Node) -> bool:

@@ -226,6 +226,13 @@ def library_nodes(call: MatmulCall | ConvolutionCall) -> dict[str, tuple[Node, i
     return {name: (node, 0) for name, node in nodes.items()} | vectors
 
 
+def _is_room(place: Lifetime | None, life: Lifetime) -> bool:
+    """Whether an array can lie where another was to lie at the same time."""
+    if place is None or (place.first, place.last) != (life.first, life.last):
+        return False
+    return life.nbytes <= place.nbytes
+
+
 @dataclass
 class Planner:
     """Gives every array an address."""
@@ -248,6 +255,8 @@ class Planner:
     workspaces: dict[int, dict[str, int]] = field(default_factory=dict)  # by unit number, bytes
     values: Values = field(default_factory=dict)  # of the sizes that vary
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
+    _held: dict[object, Lifetime] = field(default_factory=dict)  # of the largest sizes so far
+    _arena: int = 0  # bytes for these
     order: list[Unit] = field(default_factory=list)
     origins: dict[int, tuple[int, ...]] = field(default_factory=dict)  # recorded calls, by unit
 
@@ -276,7 +285,7 @@ class Planner:
                 self._calls[unit.number] = call = self._call(unit)
                 self.workspaces[unit.number] = self.workspace(*call)
         self._find_lifetimes()
-        arena = assign(list(self.lifetimes.values()))
+        arena = self._placed()
         self._place = {node.id: n for n, node in enumerate(self.outputs)}
         steps = [(step, unit.number) for unit in self.order for step in self._steps(unit)]
         once = sum(number in self.once for _, number in steps)
@@ -390,6 +399,25 @@ class Planner:
                 packed = name == PACKED and unit.number in self._packed  # for all turns
                 first, last = (0, len(self.order) - 1) if packed else (step, step)
                 self.lifetimes[unit.number, name] = Lifetime(size, first, last)
+
+    def _placed(self) -> int:
+        """Give everything an address; the bytes of the arena.
+
+        Where sizes vary, addresses stay as long as all fits: to find new ones takes longest.
+        """
+        if not self.values:
+            return assign(list(self.lifetimes.values()))
+        held = self._held
+        if any(not _is_room(held.get(key), life) for key, life in self.lifetimes.items()):
+            held = {key: replace(life) for key, life in self.lifetimes.items()}
+            for key, life in held.items():
+                before = self._held.get(key)
+                life.nbytes = max(life.nbytes, before.nbytes if before is not None else 0)
+            self._arena = assign(list(held.values()))
+            self._held = held
+        for key, life in self.lifetimes.items():
+            life.offset = held[key].offset
+        return self._arena
 
     def _touched(self, unit: Unit) -> list[Node]:
         if unit.library is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from sys import getrefcount
 from threading import Lock
@@ -144,19 +144,29 @@ def _counts() -> tuple[int, int]:
 _MEMORY_ALONE, _BLOCK_ALONE = _counts()
 
 
+KnownFacts = Callable[[], Sequence[Facts]]
+
+
+def _same(facts: Sequence[Facts]) -> Sequence[Facts]:
+    return facts
+
+
 class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 
-    def __init__(self, image: Image, native_program: NativeProgram) -> None:
+    def __init__(
+        self, image: Image, native_program: NativeProgram, known: KnownFacts | None = None
+    ) -> None:
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
         self.turns = image.turns
-        facts = image.facts  # not the image: it holds the object code
-        native_program.program.facts = partial(facts_of_parts, native_program.parts, facts)
+        facts = known or partial(_same, image.facts)  # not the image: it holds the object code
+        parts = native_program.parts
+        native_program.program.facts = lambda: facts_of_parts(parts, facts())
         on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
-        light = not native_program.shares and is_light(facts)
-        native_program.program.light = light and not on_host
+        small = not native_program.shares and image.plan.arena_bytes <= 2 * LIGHT_BYTES
+        native_program.program.light = small and not on_host and is_light(facts())
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self._spoils = config.bounds_checks  # memory, before it runs: what is read must be written
@@ -168,7 +178,8 @@ class CpuExecutable:
         self.family: Any = None
         self.program: Any = None  # for many sizes: the one that this is
         self.shared = bool(image.objects)  # with programs for other sizes
-        self.image: Image | None = None  # of a program for many sizes at these, to be kept
+        # Of a program for many sizes at these, to be kept.
+        self.image: Callable[[], Image] | None = None
         self.compilation: Compilation | None = None
         self._metas = [(shape, dtypes.BY_NAME[name]) for shape, name in image.results]
         nonempty = [n for n, (shape, _) in enumerate(self._metas) if 0 not in shape]
@@ -399,18 +410,23 @@ class Instances:
         results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
         recording = made.recording
         notes = notes_at(made, values)
-        facts = tuple(facts_of(plan, made.planner, values))
+        facts = cache(partial(self._facts, plan, values))
         image = Image(
-            recording.wanted, recording.writes, results, plan, (), notes, facts, turns=made.turns
+            recording.wanted, recording.writes, results, plan, (), notes, (), turns=made.turns
         )
         program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
-        executable = CpuExecutable(image, program)
+        executable = CpuExecutable(image, program, facts)
         made.packed_bytes = executable.packed_bytes
         if self._names:
-            executable.image = replace(image, objects=self._names)
+            executable.image = lambda: replace(image, objects=self._names, facts=facts())
         return executable
+
+    def _facts(self, plan: Plan, values: Values) -> tuple[Facts, ...]:
+        """What is known of each step: asked for less often than sizes change."""
+        assert self._made.planner is not None
+        return tuple(facts_of(plan, self._made.planner, values))
 
     def _sized(self, step: KernelStep, values: Values) -> KernelStep:
         sizes = self._sizes.get(step.name, ())

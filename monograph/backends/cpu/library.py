@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ...compiler.plan import EPILOGUE, EPILOGUES, PACKED
+from ...runtime import openmp
 from . import onednn
 from .onednn import Primitive, TensorSpec
 
 PACK = "pack"  # begins the kinds of steps that pack weights
+KNOWN = 1024  # steps whose primitives are kept
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,15 @@ def prepare(
     """
     if not available() or any(o.dtype != "float32" for o in operands.values()):
         return None
-    specs = {n: TensorSpec(o.shape, o.strides, o.dtype) for n, o in operands.items()}
+    specs = tuple([(n, TensorSpec(o.shape, o.strides, o.dtype)) for n, o in operands.items()])
+    return _prepared(kind, specs, tuple(options.items()), openmp.threads())
+
+
+@lru_cache(maxsize=KNOWN)
+def _prepared(kind: str, listed: Any, given: Any, threads: int) -> list[BoundStep] | None:
+    """The same; primitives hold nothing of a run, and programs share them."""
+    specs: dict[str, TensorSpec] = dict(listed)
+    options: dict[str, tuple[int, ...]] = dict(given)
     packs, packed = kind.startswith(PACK), "packed" in options
     kind = kind.removeprefix(PACK).strip() or "matmul"
     epilogue = tuple([EPILOGUES[n] for n in options.get("epilogue", ())])

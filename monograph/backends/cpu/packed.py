@@ -13,9 +13,8 @@ Whether packing pays is decided here and nowhere else: by `ROWS`, `LEAST` and `L
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from operator import itemgetter
 from threading import Lock
@@ -82,7 +81,7 @@ def packable(plan: Plan) -> dict[int, LibraryStep]:
 
 
 def second_program(
-    native: NativeProgram, written: Sequence[int], facts: Sequence[Facts]
+    native: NativeProgram, written: Sequence[int], facts: Callable[[], Sequence[Facts]]
 ) -> PackedProgram | None:
     """The program to launch once the weights have stayed the same; None where none would gain."""
     steps = {
@@ -97,7 +96,7 @@ class PackedProgram:
 
     def __init__(
         self, native: NativeProgram, steps: dict[int, LibraryStep],
-        facts: Sequence[Facts],
+        facts: Callable[[], Sequence[Facts]],
     ) -> None:  # fmt: skip
         self._first = native
         self._steps = steps
@@ -208,7 +207,8 @@ class PackedProgram:
         second = replace(plan, steps=steps, leaves=leaves, arena_bytes=arena_bytes)
         self._choose([weight.leaf for weight in self._weights])
         self._native = NativeProgram(second, self._first.addresses, self._first.keep)
-        self._native.program.facts = partial(facts_of_parts, self._native.parts, self._facts)
+        parts, facts = self._native.parts, self._facts
+        self._native.program.facts = lambda: facts_of_parts(parts, facts())
 
     def launch(
         self, ready: Ready, leaves: Sequence[int], slots: Sequence[Any], results: Sequence[int],
