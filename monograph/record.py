@@ -38,6 +38,7 @@ from .recorder import (
     new_record,
 )
 from .retention import is_time_to_cut
+from .runtime.status import NO_RESULTS
 from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
 from .signatures import new_signature
@@ -425,6 +426,7 @@ def flush(reason: str) -> None:
         outcomes = executable.run(recorder.leaves, recorder.slots)
         launch = _conclude(recorder, executable, outcomes, replaced, writes, reason)
         recorder.reset()
+        recorder.owner.results = NO_RESULTS
         if launch is not None:
             launches.begin(recorder.owner, launch)
     except BaseException:  # the compiler's, or the user pressed Ctrl-C

@@ -1,6 +1,7 @@
 """Memory that NumPy and tensors share: what was recorded before a change does not see it."""
 
 import random
+from sys import getrefcount
 
 import numpy as np
 import pytest
@@ -128,3 +129,19 @@ def test_random_programs_agree_with_pytorch(chunk):
         for name, array in theirs.items():
             message = f"{name} in\n" + "\n".join(program.lines)
             np.testing.assert_allclose(ours[name], array, 1e-4, 1e-4, err_msg=message)
+
+
+@pytest.mark.compiled
+def test_programs_that_were_waited_for_keep_no_results():
+    """Launches that read memory shared with NumPy are waited for, and hold on to nothing."""
+    weight = mg.rand(1 << 20).requires_grad_()
+    view = weight.detach().numpy()
+    made = []
+    for n in range(3):
+        weight.grad = None
+        (weight * (n + 1)).view(4 << n, -1)[n].sum().backward()
+        weight.grad.sum().item()
+        made.append(getrefcount(weight.grad._storage.value.memory))
+    alone = mg.rand(1 << 20)
+    alone.sum().item()
+    assert view.size and made == [getrefcount(alone._storage.value.memory)] * 3

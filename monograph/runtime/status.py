@@ -16,6 +16,7 @@ from typing import Any
 # Words of an owner, as `driver.py` knows them: the number of the launch that failed
 # or 0, its status word and what goes with it, the instruction that set it, the last launch done.
 FAILED, STATUS, DETAIL, INSTRUCTION, DONE = range(5)
+NO_RESULTS: tuple[int, Any] = (0, None)
 
 
 class Owner:
@@ -33,7 +34,8 @@ class Owner:
         self.serial = 0  # launches so far
         self.launches: deque[Any] = deque()
         self.failure: Any = None
-        self.results: tuple[int, Any] = (0, None)  # of a launch that ran without the driver
+        # The serial of a launch and its results, while nobody but an interrupt asks for them.
+        self.results = NO_RESULTS
 
     @property
     def held(self) -> bool:

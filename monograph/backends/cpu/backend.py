@@ -173,8 +173,6 @@ class CpuExecutable:
         self.native = self.latest = native_program
         written = [leaf for _, leaf in image.writes]
         self._packed = second_program(native_program, written, facts)
-        # The latest launch that was waited for, and its results: the executor has forgotten it.
-        self._waited: tuple[Any, int, list[Any]] = (None, 0, [])
         self.family: Any = None
         self.program: Any = None  # for many sizes: the one that this is
         self.shared = bool(image.objects)  # with programs for other sizes
@@ -258,7 +256,7 @@ class CpuExecutable:
         statistics.counters.launches += 1
         if exposed:
             owner = status.current()
-            self._waited = owner, owner.serial, made
+            owner.results = owner.serial, made  # the executor forgets them
             EXECUTOR.synchronize()
         return self._outcomes(leaves, made)
 
@@ -294,8 +292,9 @@ class CpuExecutable:
     def interrupted(self, leaves: Sequence[Value]) -> list[Outcome] | None:
         """The outcomes of a run that was interrupted behind its launch; None before it."""
         owner = status.current()
-        if self._waited[:2] == (owner, owner.serial):
-            return self._outcomes(leaves, self._waited[2])
+        serial, made = owner.results
+        if serial == owner.serial:
+            return self._outcomes(leaves, made)
         second = None if self._packed is None else self._packed.native
         for each in (self.native, second):
             kept: Any = None if each is None else EXECUTOR.latest(each.program, owner.serial)
