@@ -45,7 +45,8 @@ SOON = 50  # further runs within which compiling a step of a loop is to pay
 PER_LEAF = 32  # calls for each leaf, from which on a recording is a loop rather than a deep model
 LONG = 2.0  # seconds of compiling for which it is to pay within as many runs as there were
 KIN = 4  # programs that most calls of a recording stand in, if it is one of ever more
-FEW = 2  # the same, of one that takes long to compile
+FEW = 2  # the same, of one that takes so many seconds to compile:
+DEAR = 0.5
 MOST = 0.9  # of the calls
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
 LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
@@ -199,7 +200,7 @@ class Programs:
         lengths.add(len(recording.entries))
         if len(lengths) > 1 and _is_light(recording):
             return lengths, fresh
-        enough = FEW if self.pace * len(recording.entries) > LONG else KIN
+        enough = FEW if self.pace * len(recording.entries) > DEAR else KIN
         many = self._standing.get(turns, 0) >= enough or self._has_kin(recording, enough)
         return lengths if many or self._is_long(recording) else None, False
 

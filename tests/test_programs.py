@@ -173,7 +173,7 @@ def test_two_threads_find_at_once_that_sizes_stay():
 def test_boxes_of_every_number_are_not_compiled_with_the_network(monkeypatch):
     """A loop over each image's boxes, of which every batch has other numbers."""
     monkeypatch.setattr(programs, "LIGHT", 0)  # as if it were large
-    monkeypatch.setattr(programs, "LONG", float("inf"))  # nothing is to depend on time
+    monkeypatch.setattr(programs, "DEAR", float("inf"))  # nothing is to depend on time
     monkeypatch.setattr(piecewise, "DEAR", float("inf"))
     network = mg.nn.Linear(16, 16)
     places = mg.rand(16)

@@ -180,7 +180,8 @@ class Pull(Kind):
             self._cut(kinds, needs, along)
             return
         rules: dict[int, Rule] = {}
-        with interning(), noting(rules):
+        checks: list[Check] = []
+        with interning(), noting(rules), collecting(checks):
             inputs = placeholders(kinds)
             for n in needs:
                 node = inputs[n]
@@ -200,7 +201,8 @@ class Pull(Kind):
         self.metas = tuple([meta_of(part.shape, part.dtype) for part in parts])
         made = [meta_of(node.shape, node.dtype) for node in outputs]
         self.kinds = (*kinds, *made, *[made[n] for n in given])
-        self._record(entry, kinds, needs, given)
+        if not checks:
+            self._record(entry, kinds, needs, given)
 
     def _cut(self, kinds: tuple[Any, ...], needs: tuple[int, ...], along: int) -> None:
         """Of inputs that were joined: the pieces of the cotangent."""

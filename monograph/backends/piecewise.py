@@ -17,13 +17,13 @@ import numpy as np
 
 from ..compiler.checks import Note
 from ..compiler.pipeline import Executable
-from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording
+from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording, needed_entries
 from ..runtime import status
 from ..storage import Meta, meta_of
 from .calls import DEAR, Kind, Sum, call_of, pull_of
 from .reference import ByNumPy
 
-LAUNCH = 1e-4  # seconds around a program: what takes NumPy less is not worth one
+LAUNCH = 3e-4  # seconds for one call that NumPy may take without a program being worth it
 FUSED = 0.6  # of the time of calls that are programs, what one program for all of them takes
 
 
@@ -47,6 +47,7 @@ class Piecewise(ByNumPy):
     def __init__(self, recording: Recording, make: Make | None = None) -> None:
         self._make = make
         self._codes: list[int] = []  # cells that are 0 if the data is as it must be
+        self._of_codes: list[int] = []  # the entries that they are of
         self._notes: list[Note] = []
         self._entries = recording.entries
         self._cells: list[Any] = [None] * (len(recording.leaves) + len(recording.slots))
@@ -59,9 +60,12 @@ class Piecewise(ByNumPy):
         self._slot = len(recording.leaves)
         for number, entry in enumerate(recording.entries):
             self._add(number, entry)
+        # As in a program, checks belong to the entries that results depend on, in whatever way.
+        asked = needed_entries(recording)
+        kept = {cell for cell, number in zip(self._codes, self._of_codes) if number in asked}
         self._wanted = [self._cell(position) for position in recording.wanted]
         self._kinds = [self._metas[cell] for cell in self._wanted]
-        self._drop_unused()
+        self._drop_unused(kept)
         super().__init__(recording.wanted, recording.writes, tuple(self._notes))
 
     # --- forming ---
@@ -104,6 +108,7 @@ class Piecewise(ByNumPy):
             codes = [self._new(None) for _ in range(call.groups)]
             self._step(call, cells, [*made, *codes])
             self._codes += codes
+            self._of_codes += [number] * len(codes)
             self._notes += [Note(number, *failure) for failure in call.failures]
         self._of += made
 
@@ -199,18 +204,17 @@ class Piecewise(ByNumPy):
             cell = total
         sums[position] = cell
 
-    def _drop_unused(self) -> None:
+    def _drop_unused(self, codes: set[int]) -> None:
         """Leave out what nothing wanted depends on; see where cells are read for the last time."""
-        needed, codes = set(self._wanted), set(self._codes)
+        needed = {*self._wanted, *codes}
         kept: list[Step] = []
         for kind, read, filled, _ in reversed(self._steps):
             if not needed.isdisjoint(filled):
-                free = {*read, *filled} - needed - codes
+                free = {*read, *filled} - needed
                 kept.append((kind, read, filled, tuple(free)))
                 needed.update(read)
         self._steps = kept[::-1]
-        done = {cell for step in kept for cell in step[2]}
-        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in done]
+        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in codes]
 
     # --- running ---
 

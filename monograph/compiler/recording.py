@@ -104,7 +104,7 @@ class Expansion:
             else:
                 node = self.given[n]
                 self.leaves.append(self._mark(node, -1 - n) if -1 - n in self.marked else node)
-        needed = _needed(self.recording)
+        needed = needed_entries(self.recording)
         last = _last_backward(self.recording) if self.given is None else math.inf
         with noting(self.rules):
             number = 0
@@ -240,7 +240,7 @@ def _differentiated(recording: Recording) -> set[int]:
     return found
 
 
-def _needed(recording: Recording) -> set[int]:
+def needed_entries(recording: Recording) -> set[int]:
     """Numbers of the entries that the wanted results depend on."""
     maker: list[int] = []  # result → entry
     for number, entry in enumerate(recording.entries):

@@ -5,9 +5,10 @@ import pytest
 
 import monograph as mg
 import monograph.nn.functional as F
-from monograph import backends
+from monograph import backends, record
 from monograph.backends import calls, piecewise
 from monograph.compiler.pipeline import compile_recording
+from monograph.programs import Programs
 from monograph.runtime import status
 from monograph.storage import concrete
 from monograph.tracing import kind, trace
@@ -211,3 +212,15 @@ def test_what_nobody_reads_any_more_is_let_go():
     assert set(freed) | set(made._wanted) >= {
         cell for _, _, filled, _ in made._steps for cell in filled
     }
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_data_is_checked_where_only_a_derivative_is_wanted(monkeypatch, compiles):
+    monkeypatch.setattr(piecewise, "LAUNCH", 0.0)
+    monkeypatch.setattr(piecewise, "DEAR", -1.0 if compiles else float("inf"))
+    monkeypatch.setattr(record, "programs", Programs())
+    with mg.config.override(backend="cpu", tier0_limit=32, disk_cache=False):
+        x = mg.ones(4, 3, requires_grad=True)
+        (gradient,) = mg.autograd.grad(x[mg.tensor([0, 7])].sum(), x)
+        with pytest.raises(IndexError, match="index 7 is out of range.*test_piecewise.py"):
+            gradient.tolist()
