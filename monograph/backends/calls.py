@@ -16,12 +16,31 @@ import numpy as np
 
 from ..compiler.checks import GROUP, reductions
 from ..compiler.pipeline import Executable
-from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording, described, placeholders
+from ..compiler.recording import (
+    BACKWARD,
+    KNOWN,
+    Entry,
+    Expansion,
+    Recording,
+    described,
+    placeholders,
+)
 from ..compiler.simplify import substitute
 from ..ir import build, by_numpy, dtypes
 from ..ir.check import Check, collecting
 from ..ir.closure import Closure, NoClosure
-from ..ir.node import Contract, Map, Node, Reduce, Reindex, ancestors, interning, make
+from ..ir.node import (
+    Buffer,
+    Contract,
+    Map,
+    Node,
+    Reduce,
+    Reindex,
+    Slot,
+    ancestors,
+    interning,
+    make,
+)
 from ..ir.operator import Operator, Rule, noting
 from ..runtime.waiting import reader, synchronize
 from ..storage import Memory, Meta, Value, meta_of
@@ -48,9 +67,11 @@ class Kind:
     compiled = False
 
     def compile(self, made: Callable[[Recording], Executable]) -> None:
-        """Let a program compute it from now on."""
+        """Let a program compute it from now on, if it reads nothing that NumPy does without."""
         recording, self.recording = self.recording, None
         assert recording is not None
+        if not _read(recording, self.kinds) <= set(self.inputs):
+            return
         self.call = _function(made(recording), recording, self.kinds, self.inputs, self.metas)
         self.compiled = True
 
@@ -70,6 +91,18 @@ def _expected(node: Node) -> float:
     if isinstance(node, Reduce):
         return node.inputs[0].size * POINT
     return 0.0 if isinstance(node, Reindex) else node.size * POINT
+
+
+def _read(recording: Recording, kinds: Sequence[Any]) -> set[int]:
+    """The places of the inputs that the graph of a recording reads."""
+    arrays = [n for n, kind in enumerate(kinds) if kind.__class__ is Meta]
+    numbers = [n for n, kind in enumerate(kinds) if isinstance(kind, type)]
+    with interning():
+        nodes = ancestors(Expansion(recording).run())
+    return {
+        (arrays if isinstance(node, Buffer) else numbers)[node.attributes[0]]
+        for node in nodes if isinstance(node, (Buffer, Slot))
+    }  # fmt: skip
 
 
 def _function(

@@ -34,6 +34,7 @@ from .node import (
 )
 
 LARGEST = 1 << 12  # elements of a table of places
+MANY = 1 << 8  # numbers of a sum for which the digits of float32 are too few
 _SAME = frozenset({"mark", "detach"})
 
 
@@ -129,6 +130,8 @@ class Closure:
     def _reduce(self, node: Reduce, operand: str) -> str:
         combine, axes = node.attributes
         work = accumulator(node.dtype).numpy
+        if combine == "add" and work == np.float32 and node.inputs[0].size > MANY * node.size:
+            work = np.dtype(np.float64)  # NumPy adds up along outer axes one by one
         reduce = self._constant(reference.COMBINE[combine].reduce)
         start = self._constant(build.IDENTITY[combine](node.dtype))
         wide = f"widened({operand})" if node.inputs[0].dtype.is_half else operand

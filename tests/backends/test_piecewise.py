@@ -93,6 +93,25 @@ def test_a_convolutional_network():
     agree(step, *[draws.standard_normal(shape).astype(np.float32) for shape in shapes])
 
 
+def test_a_program_is_given_all_that_it_reads():
+    def step(x):
+        x.requires_grad_()
+        return mg.autograd.grad(x.amax(1).sum(), x)  # NumPy does without the result here
+
+    agree(step, X[:, :1].copy())
+
+
+def test_long_sums_keep_their_digits():
+    def step(x):
+        return x.sum(0)
+
+    made = agree(step, draws.random((1 << 12, 3)).astype(np.float32))
+    x = np.full((1 << 18, 1), 0.1, np.float32)
+    recording, numbers = trace(step, kind(*x.shape))
+    (total,) = results(piecewise.interpreted(recording), [x], numbers)
+    assert made is not None and abs(total[0] / (0.1 * len(x)) - 1) < 1e-6
+
+
 def test_ends_inside_the_graph():
     def step(x, w):
         w.requires_grad_()
