@@ -142,15 +142,19 @@ class Programs:
             member = self._member(key, recording, backend)
             lookup = self._lookup(key, recording, _digest(recording, backend), member)
             return self._compile(key, recording, backend, None, lookup)
-        others, fresh = None, False
+        others, fresh, many = None, False, False
         if backend == "cpu" and not often:
-            others, fresh = self._others(recording)
+            others, fresh, many = self._others(recording)
         if others is not None and fresh:  # nothing serves it, and to ask the disk takes a while
             return cast("Executable", self._interpret(key, recording, others))
         member = self._member(key, recording, backend)
         executable = None if member is None else member.find()
         if executable is not None:
             return self._share(key, executable, lambda: _digest(recording, backend))
+        if others is not None and many and self._is_rare(key, member):
+            made = self._interpret(key, recording, others)
+            if made is not None:
+                return made
         digest = _digest(recording, backend)
         executable = _restore(digest, backend)
         if executable is not None:
@@ -186,23 +190,32 @@ class Programs:
             return self._by_numpy(recording)
         return self._compile(key, recording, backend, digest, lookup)
 
-    def _others(self, recording: Recording) -> tuple[set[int] | None, bool]:
+    def _others(self, recording: Recording) -> tuple[set[int] | None, bool, bool]:
         """How long recordings were that have other numbers of the same turns, as episodes do.
 
         Each would be a program of its own, and no bound is known for how many there are. None where
-        nothing speaks against a program. Also whether this length is new among others.
+        nothing speaks against a program. Also whether this length is new among others, and whether
+        there are many programs like it.
         """
         if not config.tier0_limit:
-            return None, False
+            return None, False, False
         turns = refrain(_computing(recording))
         lengths = self._lengths.setdefault(turns, set())
         fresh = len(recording.entries) not in lengths
         lengths.add(len(recording.entries))
         if len(lengths) > 1 and _is_light(recording):
-            return lengths, fresh
+            return lengths, fresh, False
         enough = FEW if self.pace * len(recording.entries) > DEAR else KIN
         many = self._standing.get(turns, 0) >= enough or self._has_kin(recording, enough)
-        return lengths if many or self._is_long(recording) else None, False
+        return lengths if many or self._is_long(recording) else None, False, many
+
+    def _is_rare(self, key: Any, member: Member | None) -> bool:
+        """Whether to run it by calls without asking the disk, or for a program for its sizes."""
+        held = self._interpreted.get(key)
+        if held is not None or member is None:
+            return held is None or not self._is_worth_compiling(held)
+        member.note()
+        return len(member.family.samples) < KIN
 
     def _is_long(self, recording: Recording) -> bool:
         """Whether it is a loop without a loss that takes long to compile, as over all pixels."""

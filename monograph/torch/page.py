@@ -139,12 +139,12 @@ Milliseconds of a step, PyTorch → here, one thread, single runs on a busy mach
 | lucidrains, diffusion | DDPM 53 → 26, DDIM 42 → 21, EDM 41 → 22, guidance 51 → 22 |
 | lucidrains, attention | reformer 33 → 28, electra 36 → 28, CoLT5 13 → 9, sparse 7.3 → 3.9 |
 | lucidrains, attention, further | mega 8 → 4.6, block-recurrent 29 → 9.5, routing 10.8 → 14.7 |
-| lucidrains, pictures | slot-attention 3.3 → 1.2, glom 6.2 → 2.6, botnet 9.8 → 5.8, CoCa 10.7 → 4.5 |
-| lucidrains, experts | soft-moe 2.7 → 0.9, PEER 1.5 → 0.7, PKM 1.1 → 0.7, hyper-connections 2.8 → 1.1 |
+| lucidrains, pictures | slots 3.3 → 1.2, glom 6.2 → 2.6, botnet 9.8 → 5.8, CoCa 10.7 → 4.5 |
+| lucidrains, experts | soft-moe 2.7 → 0.9, PEER 1.5 → 0.7, PKM 1.1 → 0.7 |
 | lucidrains/byol-pytorch | BYOL 140 → 87, SimSiam 300 → 126, without augmentation |
 | XPixelGroup/BasicSR | SRResNet 32 → 30, SwinIR 138 → 132 |
 | eriklindernoren/PyTorch-GAN | infogan 585 → 533 |
-| ethanfetaya/NRI | charged particles, 20 turns 125 → 142 |
+| ethanfetaya/NRI | charged particles, 20 turns 29 → 142 |
 | ikostrikov/pytorch-a2c-ppo-acktr-gail | ACKTR's KFAC 6.2 → 7.7 |
 | pytorch/examples, nlp-tutorial | time_sequence_prediction 67 → 40, Seq2Seq(Attention) 4.6 → 4.7 |
 
