@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .backends.reference import ByNumPy
 
 SHARED = 512  # sizes that programs for many sizes stay set up for
+FAMILIES = 64  # structures that are remembered at least
+ENTRIES = 1 << 15  # of all programs together that run by calls: each takes some 3 KB
 KEPT = 8  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
@@ -201,6 +203,8 @@ class Programs:
             return None, False, False
         turns = refrain(_computing(recording))
         lengths = self._lengths.setdefault(turns, set())
+        if len(self._lengths) > SHARED:
+            del self._lengths[next(iter(self._lengths))]
         fresh = len(recording.entries) not in lengths
         lengths.add(len(recording.entries))
         if len(lengths) > 1 and _is_light(recording):
@@ -267,7 +271,14 @@ class Programs:
         times = 1 if held is None else held.times + 1
         held = _Interpreted(made, length, lengths, before, self._meetings, times)
         self._note_interpreted(key, held)
+        self._let_go()
         return held.program
+
+    def _let_go(self) -> None:
+        """Forget the programs that were not met for longest, if all together are too large."""
+        left = sum([held.length for held in self._interpreted.values()])
+        while left > ENTRIES and len(self._interpreted) > 1:
+            left -= self._interpreted.pop(next(iter(self._interpreted))).length
 
     def _by_calls(self, recording: Recording) -> ByNumPy | None:
         """A program that runs call by call, if that is possible."""
@@ -294,8 +305,6 @@ class Programs:
     def _note_interpreted(self, key: Any, held: _Interpreted) -> None:
         self._interpreted.pop(key, None)  # it goes to the end: the latest
         self._interpreted[key] = held
-        if len(self._interpreted) > SHARED:
-            del self._interpreted[next(iter(self._interpreted))]  # the one not met for longest
         self._note_meeting()
 
     def _note_meeting(self) -> None:
@@ -339,8 +348,20 @@ class Programs:
             return None
         structure = structure_of(recording)  # what integers are divided into follows the default
         known = (structure.key, dtypes.get_default_dtype(), *key[1:])
-        family = self._families.setdefault(known, Family())
+        family = self._families.get(known)
+        if family is None:
+            self._forget_families(len(recording.entries))
+            family = self._families[known] = Family()
         return Member(family, structure, recording)
+
+    def _forget_families(self, length: int) -> None:
+        """Where structures of this length come without end, forget those that no program serves."""
+        if len(self._families) < max(FAMILIES, ENTRIES // length):
+            return
+        idle = (known for known, family in self._families.items() if not family.programs)
+        oldest = next(idle, None)
+        if oldest is not None:
+            del self._families[oldest]
 
     def _share(
         self, key: Any, executable: Executable, named: Callable[[], str | None] | None

@@ -27,7 +27,7 @@ class Residuals:
 
     REMEMBERED = 128  # flushes
     SMALL = 1 << 10  # elements
-    CALLS = 1 << 12  # recordings
+    LENGTH = 1 << 20  # parts of calls
 
     def __init__(self) -> None:
         self.wanted: dict[Any, set[int]] = {}  # key of a recording → positions
@@ -35,6 +35,7 @@ class Residuals:
         self._epochs: deque[int] = deque()  # its keys, the oldest first: a dictionary looks long
         self._dear: dict[int, bool] = {}  # number of a signature → whether it is
         self._calls: dict[Any, Any] = {}  # key of a recording → its calls, whatever the sizes
+        self._length = 0  # of all of them
         self._alike: dict[Any, set[int]] = {}  # calls → positions
 
     def note(self, value: Value) -> None:
@@ -88,8 +89,11 @@ class Residuals:
 
     def expect(self, key: Any, calls: Any, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """`extend` for a recording that has no program yet, by what was asked of others like it."""
-        if len(self._calls) >= self.CALLS:  # of a program whose recordings are ever new ones
+        self._length += len(calls)
+        if self._length > self.LENGTH:  # of a program whose recordings are ever new ones
+            self._length = len(calls)
             self._calls.clear()
+            self.wanted.clear()  # what is still asked for is noted again
         self._calls[key] = calls
         kept = self._alike.get(calls)
         if kept is None or kept.issubset(wanted):

@@ -225,3 +225,14 @@ def test_a_loop_over_all_places_is_not_one_large_program(monkeypatch):
     np.testing.assert_allclose(first, again, rtol=1e-5)
     with mg.config.override(backend="reference"):
         np.testing.assert_allclose(first, picture(), rtol=1e-4)
+
+
+def test_programs_that_run_by_calls_are_forgotten_in_the_end(monkeypatch):
+    monkeypatch.setattr(programs, "ENTRIES", 500)
+    monkeypatch.setattr(record.programs, "pace", float("inf"))
+    weight = mg.full((3,), 0.2)
+    weight.tolist()
+    for turns in (8, *range(20, 60)):
+        episode(weight, turns).item()
+    held = list(record.programs._interpreted.values())
+    assert 1 <= len(held) < 5 and held[-1].length > 200

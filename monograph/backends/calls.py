@@ -293,8 +293,16 @@ def _recorded(
     return Recording(tuple(entries), leaves, slots, tuple(wanted), (), shapes)
 
 
+KINDS = 1 << 12  # of each sort that are known at most
 _calls: dict[Any, Call | None] = {}
 _pulls: dict[Any, Pull | None] = {}
+
+
+def _keep(known: dict[Any, Any], key: Any, made: Any) -> None:
+    """Note a kind, and forget the oldest of many: sizes may vary without end."""
+    known[key] = made
+    if len(known) > KINDS:
+        known.pop(next(iter(known)), None)
 
 
 def call_of(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, ...]) -> Call | None:
@@ -302,9 +310,11 @@ def call_of(operator: Operator, attributes: tuple[Any, ...], kinds: tuple[Any, .
     key = (operator, attributes, kinds, dtypes.get_default_dtype())
     if key not in _calls:
         try:
-            _calls[key] = Call(operator, attributes, kinds)
+            made: Call | None = Call(operator, attributes, kinds)
         except NoClosure:
-            _calls[key] = None
+            made = None
+        _keep(_calls, key, made)
+        return made
     return _calls[key]
 
 
@@ -315,7 +325,9 @@ def pull_of(
     key = (entry.operator, entry.attributes, kinds, needs, given, dtypes.get_default_dtype())
     if key not in _pulls:
         try:
-            _pulls[key] = Pull(entry, kinds, needs, given)
+            made: Pull | None = Pull(entry, kinds, needs, given)
         except (NoClosure, NotImplementedError):
-            _pulls[key] = None
+            made = None
+        _keep(_pulls, key, made)
+        return made
     return _pulls[key]

@@ -20,7 +20,7 @@ from ..compiler.pipeline import Executable
 from ..compiler.recording import BACKWARD, KNOWN, Entry, Recording, needed_entries
 from ..runtime import status
 from ..storage import Meta, meta_of
-from .calls import DEAR, Kind, Sum, call_of, pull_of
+from .calls import DEAR, Call, Kind, Sum, call_of, pull_of
 from .reference import ByNumPy
 
 LAUNCH = 3e-4  # seconds for one call that NumPy may take without a program being worth it
@@ -48,7 +48,7 @@ class Piecewise(ByNumPy):
         self._make = make
         self._codes: list[int] = []  # cells that are 0 if the data is as it must be
         self._of_codes: list[int] = []  # the entries that they are of
-        self._notes: list[Note] = []
+        self._noted: list[tuple[int, Call]] = []  # the same entries, each once
         self._entries = recording.entries
         self._cells: list[Any] = [None] * (len(recording.leaves) + len(recording.slots))
         self._metas: list[Any] = [meta_of(leaf.shape, leaf.dtype) for leaf in recording.leaves]
@@ -66,7 +66,12 @@ class Piecewise(ByNumPy):
         self._wanted = [self._cell(position) for position in recording.wanted]
         self._kinds = [self._metas[cell] for cell in self._wanted]
         self._drop_unused(kept)
-        super().__init__(recording.wanted, recording.writes, tuple(self._notes))
+        super().__init__(recording.wanted, recording.writes, bool(self._noted))
+
+    @property
+    def checks(self) -> Sequence[Note]:
+        """What to say of each check; there are many, and hardly ever is one asked for."""
+        return [Note(number, *said) for number, call in self._noted for said in call.failures]
 
     # --- forming ---
 
@@ -109,7 +114,8 @@ class Piecewise(ByNumPy):
             self._step(call, cells, [*made, *codes])
             self._codes += codes
             self._of_codes += [number] * len(codes)
-            self._notes += [Note(number, *failure) for failure in call.failures]
+            if codes:
+                self._noted.append((number, call))
         self._of += made
 
     def _kinds_of(self, cells: Sequence[int | None]) -> tuple[Any, ...]:

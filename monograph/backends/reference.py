@@ -23,15 +23,19 @@ class ByNumPy:
     """A program that NumPy executes; how is for those who derive from it."""
 
     def __init__(
-        self, outputs: tuple[int, ...], writes: tuple[tuple[int, int], ...], checks: Sequence[Note]
+        self, outputs: tuple[int, ...], writes: tuple[tuple[int, int], ...], watched: bool
     ) -> None:
         self.outputs = outputs
         self.writes = writes
-        self.checks = checks
-        self.watched = bool(checks)
+        self.watched = watched
         # That compiling it would have saved in all, and in its last run; `kept` would remain.
         self.seconds = self.latest = self.kept = 0.0
         self.turns: Sequence[Turns] = ()
+
+    @property
+    def checks(self) -> Sequence[Note]:
+        """What to say of each check, in their order."""
+        raise NotImplementedError
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """The results, those that overwrite a leaf written into the leaf's memory."""
@@ -79,8 +83,13 @@ class Interpreted(ByNumPy):
 
     def __init__(self, compilation: Compilation) -> None:
         recording = compilation.recording
-        super().__init__(recording.wanted, recording.writes, compilation.checks)
+        super().__init__(recording.wanted, recording.writes, bool(compilation.checks))
         self.compilation = compilation
+
+    @property
+    def checks(self) -> Sequence[Note]:
+        """What to say of each check."""
+        return self.compilation.checks
 
     def _results(
         self, arrays: list[np.ndarray], slots: Sequence[Any], owner: status.Owner
