@@ -62,9 +62,11 @@ class Executable(Protocol):
 
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]
-    checks: Sequence[Note] = ()
     watched: bool = False
     turns: Sequence[Turns] = ()
+
+    @property
+    def checks(self) -> Sequence[Note]: ...
 
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]: ...
 
