@@ -86,7 +86,11 @@ FOLDER = Kind("a folder", _parse_folder)
 TEXT = Kind("text", _parse_text)
 
 
-def _available_cores() -> int:
+def _threads() -> int:
+    """As many as OpenMP is told to use, as for other frameworks, or as there are cores."""
+    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -123,10 +127,10 @@ class Config:
         "Where programs run. `reference` interprets with NumPy; `null` compiles but does not run.",
     )
     threads: int = setting(
-        _available_cores,
+        _threads,
         whole_number(1),
         "Threads that run kernels on the CPU.",
-        default_text="the cores this process may use",
+        default_text="`$OMP_NUM_THREADS`, else the cores this process may use",
     )
     cache_dir: Path = setting(
         _user_cache,

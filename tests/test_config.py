@@ -1,5 +1,6 @@
 """Settings: defaults, environment variables, checks, overriding, the generated table."""
 
+import os
 import threading
 from pathlib import Path
 
@@ -77,6 +78,13 @@ def test_override_with_a_wrong_value_changes_nothing():
     with pytest.raises(SettingError), settings.override(verbosity=2, backend="gpu"):
         pass
     assert settings.verbosity == 0
+
+
+@pytest.mark.parametrize(("given", "threads"), [("3", 3), ("4,2", 4), ("", None), ("many", None)])
+def test_openmp_says_how_many_threads(monkeypatch, given, threads):
+    monkeypatch.delenv("MONOGRAPH_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert Config({}).threads == (threads or len(os.sched_getaffinity(0)))
 
 
 def test_override_is_seen_by_other_threads():
