@@ -9,6 +9,7 @@ import torch.nn.functional as TF
 import monograph as mg
 import monograph.nn.functional as F
 from monograph import nn
+from monograph.backends.cpu.program import NativeProgram
 from monograph.compiler import family
 from monograph.compiler.sizes import Structure, forms_of
 
@@ -457,6 +458,40 @@ def test_sizes_that_stay_get_a_program_of_their_own():
     for _ in range(2 * family.STEADY):
         (mg.tensor(numbers(9, 4)) * 0).numpy()
     assert compilations() == 3
+
+
+def test_either_of_two_sequences_may_be_the_longer():
+    # Indices of both are checked together, which must not decide which are more.
+    words = mg.tensor(numbers(50, 4))
+    for n, m in ((5, 7), (9, 4), (6, 6), (3, 20), (20, 3)):
+        a, b = GENERATOR.integers(0, 50, (2, n)), GENERATOR.integers(0, 50, (2, m))
+        found = F.embedding(mg.tensor(a), words).sum() + F.embedding(mg.tensor(b), words).sum()
+        same(found.item(), words.numpy()[a].sum() + words.numpy()[b].sum())
+    assert compilations() == 2
+    with pytest.raises(IndexError):
+        F.embedding(mg.tensor([[50] * 30]), words).sum().item()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("library", [True, False])
+def test_what_fits_where_it_was_is_only_given_other_sizes(monkeypatch, library):
+    kept = []
+    whole = NativeProgram.with_sizes
+
+    def noted(self, plan, sizes):
+        kept.append(plan.results[0][0])
+        return whole(self, plan, sizes)
+
+    monkeypatch.setattr(NativeProgram, "with_sizes", noted)
+    w, v = mg.tensor(numbers(96, 128)), mg.tensor(numbers(128, 96))
+
+    def perceptron(x):
+        return mg.softmax(mg.relu(x @ w) @ v, 1).sum(0) + mg.zeros(96)
+
+    with mg.config.override(onednn=library):
+        sizes = [200, 150, 300, 170, 299, 301, 120, 80, 300]
+        agree(perceptron, [((n, 96),) for n in sizes], most=2)
+        assert len(kept) == 4  # not the first two, those for which it had to grow, one met before
 
 
 def test_small_programs_are_interpreted_first():

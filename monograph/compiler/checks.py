@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..ir import build, index
 from ..ir.check import Check
 from ..ir.dtypes import int64
-from ..ir.extent import largest
+from ..ir.extent import covering
 from ..ir.node import Node, axis
 
 GROUP = 64  # checks that share a number
@@ -38,7 +38,7 @@ def reductions(checks: Sequence[Check]) -> list[Node]:
 
 
 def _reduction(group: Sequence[Check]) -> Node:
-    longest = largest([each.bad.size for each in group])
+    longest = covering([each.bad.size for each in group])
     here = axis(0, longest)
     worst: Node | None = None
     for number, each in enumerate(group):

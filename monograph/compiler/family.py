@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import statistics
 from ..config import config
-from ..ir.extent import Decisions
+from ..ir.extent import Assigned, Decisions
 from .digest import digest_of
 from .disk import shelf
 from .pipeline import Executable, Template, compile_template
@@ -24,6 +24,7 @@ from .sizes import Form, Numbers, Structure, forms_of, opened
 
 PROGRAMS = 8  # attempts per structure: then each new size is compiled by itself
 SAMPLES = 8  # sizes that are remembered to find out what varies
+WAIT = 3  # recordings of new sizes, of which the last makes a program that takes long to make
 STEADY = 32  # runs of one size after another, after which it gets a program of its own
 
 
@@ -37,7 +38,7 @@ class Sized:
     wanted: frozenset[int]
     writes: tuple[tuple[int, int], ...]
 
-    def fit(self, numbers: Numbers, recording: Recording) -> dict[str, int] | None:
+    def fit(self, numbers: Numbers, recording: Recording) -> Assigned | None:
         """The values of the symbols in this recording, if the program may run it."""
         if self.writes != recording.writes or not self.wanted.issuperset(recording.wanted):
             return None
@@ -46,7 +47,7 @@ class Sized:
             return None
         return values if self.template.shapes_at(values) == recording.shapes else None
 
-    def values_of(self, sizes: Sequence[int]) -> dict[str, int] | None:
+    def values_of(self, sizes: Sequence[int]) -> Assigned | None:
         """The values of the symbols, given the sizes of leaves alone; None if it does not fit.
 
         Nothing was recorded at these sizes, and of an axis of one place it might have been
@@ -69,6 +70,7 @@ class Family:
     recalled: bool = False  # whether the disk was looked at
     latest: Any = None  # the executable that ran last
     runs: int = 0  # of the latest, one after another
+    waited: int = 0  # times that a program was put off, to see more sizes
     kept: int = 0  # how many of its sizes this process has put on disk
 
     def is_steady(self, executable: Executable) -> bool:
@@ -94,6 +96,17 @@ class Member:
             if executable is not None:
                 return executable
         return None
+
+    def meets_new_sizes(self) -> bool:
+        """Whether others came before, and not these."""
+        samples = self.family.samples
+        return bool(samples) and self.structure.numbers not in samples
+
+    def waits(self) -> bool:
+        """Whether the next program is to wait for more sizes than these, which are noted."""
+        self.note()
+        self.family.waited += 1
+        return self.family.waited < WAIT
 
     def note(self) -> None:
         """Remember the sizes."""
@@ -160,6 +173,7 @@ class Member:
                 family.failed.add(pattern)
                 continue
             family.programs.insert(0, program)
+            family.waited = 0
             family.made.add(pattern)
             executable = self._set_up(program)
             if executable is not None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ..codegen import kernel as k
 from ..config import config
 from ..ir.encode import encode
-from ..ir.extent import Values, hint, value_at
+from ..ir.extent import Extent, Values, hint, value_at
 from ..ir.node import Buffer, LoopResult, Node, Slot
 from .arena import Lifetime, aligned, assign, lower_bound
 from .contract import ConvolutionCall, MatmulCall, Operand, Strides
@@ -257,6 +258,10 @@ class Planner:
     lifetimes: dict[object, Lifetime] = field(default_factory=dict)
     _held: dict[object, Lifetime] = field(default_factory=dict)  # of the largest sizes so far
     _arena: int = 0  # bytes for these
+    # Where sizes vary and change no place: the latest plan, and how many bytes there are for arrays
+    # of so many elements, of so many bytes each.
+    _latest: Plan | None = None
+    _rooms: dict[tuple[Extent, int], int] = field(default_factory=dict)
     order: list[Unit] = field(default_factory=list)
     origins: dict[int, tuple[int, ...]] = field(default_factory=dict)  # recorded calls, by unit
 
@@ -291,7 +296,7 @@ class Planner:
         once = sum(number in self.once for _, number in steps)
         steps[once:once] = [(self._pack_step(unit), unit.number) for unit in self.order
                             if unit.number in self._packed]  # fmt: skip
-        return Plan(
+        plan = Plan(
             [step for step, _ in steps],
             [(shape_at(node.shape, values), node.dtype.name) for node in self.outputs],
             self._in_place,
@@ -302,6 +307,31 @@ class Planner:
             units=[number for _, number in steps],
             once=once + len(self._packed),
         )
+        if values and self._is_fixed:
+            self._latest, self._rooms = plan, self._find_rooms()
+        return plan
+
+    def readdressed(self, values: Values) -> Plan | None:
+        """The plan for other values than the latest's, if all can stay where it lies.
+
+        Only library calls are looked at again, and `lower_bound` is still that of the latest.
+        """
+        latest = self._latest
+        if latest is None or any([s.at(values) * n > room for (s, n), room in self._rooms.items()]):
+            return None
+        self.values = values
+        steps = latest.steps.copy()
+        for place, number in enumerate(latest.units):
+            before = steps[place]
+            if isinstance(before, LibraryStep):
+                kind, layouts, options = self._call(self._units[number])
+                needs = self.workspace(kind, layouts, options)
+                rooms = {name: self._held[number, name].nbytes for name in before.workspace}
+                if needs.keys() != rooms.keys() or any([needs[n] > rooms[n] for n in needs]):
+                    return None
+                steps[place] = LibraryStep(kind, layouts, before.arguments, options, needs)
+        results = [(shape_at(node.shape, values), node.dtype.name) for node in self.outputs]
+        return replace(latest, steps=steps, results=results)
 
     def _verify_order(self) -> None:
         """Every unit comes after those that compute what it reads."""
@@ -419,6 +449,38 @@ class Planner:
             life.offset = held[key].offset
         return self._arena
 
+    @cached_property
+    def _units(self) -> dict[int, Unit]:
+        return {unit.number: unit for unit in self.order}
+
+    @cached_property
+    def _is_fixed(self) -> bool:
+        """Whether sizes change nothing about the steps but what is called: no place, no turns."""
+        begins = [b for low in self.lowered.values() for b in low.begins or ()]
+        for unit in self.order:
+            if unit.host is not None or unit.loop is not None:
+                return False
+            if unit.library is not None:
+                begins += [offset for _, offset in library_nodes(unit.library).values()]
+        return all([isinstance(begin, int) for begin in begins])
+
+    def _find_rooms(self) -> dict[tuple[Extent, int], int]:
+        """The bytes there are for each array of so many elements, of so many bytes each."""
+        rooms: dict[tuple[Extent, int], int] = {}
+        for unit in self.order:
+            sized: list[tuple[object, Any, int]] = [
+                (node.id, node.size, node.dtype.itemsize) for node in self._touched(unit)
+            ]
+            if unit.library is None:
+                partials = self._partials(unit)
+                sized += [((unit.number, n), u.elements, u.dtype.itemsize) for n, u in partials]
+            for key, size, itemsize in sized:
+                held = self._held.get(key)
+                if held is not None and isinstance(size, Extent):
+                    least = rooms.get((size, itemsize), held.nbytes)
+                    rooms[size, itemsize] = min(held.nbytes, least)
+        return rooms
+
     def _touched(self, unit: Unit) -> list[Node]:
         if unit.library is not None:
             return [node for node, _ in library_nodes(unit.library).values()]
@@ -435,12 +497,15 @@ class Planner:
             return {}
         if unit.loop is not None:
             return self._turn_memory(unit)
-        lowered = self.lowered[unit.number]
-        sizes = {}
-        for use, what in lowered.pairs():
-            if isinstance(what, str) and use.role == "partials":
-                sizes[what] = value_at(use.elements, self.values) * use.dtype.itemsize
-        return sizes
+        return {
+            name: value_at(use.elements, self.values) * use.dtype.itemsize
+            for name, use in self._partials(unit)
+        }
+
+    def _partials(self, unit: Unit) -> list[tuple[str, k.BufferUse]]:
+        """What a kernel keeps for itself, by name."""
+        pairs = self.lowered[unit.number].pairs()
+        return [(what, u) for u, what in pairs if isinstance(what, str) and u.role == "partials"]
 
     # --- steps ---
 

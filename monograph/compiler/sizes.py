@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ..ir.dtypes import DType
-from ..ir.extent import Size, Values, symbol, value_at
+from ..ir.extent import Assigned, Size, Values, symbol, value_at
 from ..ir.operator import Operator
 from .recording import Entry, Recording
 
@@ -115,19 +115,16 @@ class Form:
     pattern: tuple[Any, ...]
     exact: bool  # whether symbols are hinted at a recording's numbers, and none of them is 1
 
-    def values(self, numbers: Numbers) -> dict[str, int] | None:
+    def values(self, numbers: Numbers) -> Assigned | None:
         """What the symbols stand for in a recording with these numbers; None if it does not fit."""
         values = self.values_of(numbers)
         return values if values is not None and len(numbers) == len(self.sizes) else None
 
-    def values_of(self, numbers: Sequence[int]) -> dict[str, int] | None:
+    def values_of(self, numbers: Sequence[int]) -> Assigned | None:
         """The same, given the first of the numbers: what all symbols are read from."""
-        values = {}
-        for name, place, low in self.symbols:
-            value = abs(numbers[place])
-            if value < low:
-                return None
-            values[name] = value
+        values = Assigned({name: abs(numbers[place]) for name, place, _ in self.symbols})
+        if any([values[name] < low for name, _, low in self.symbols]):
+            return None
         for size, number in zip(self.sizes, numbers, strict=False):
             if value_at(size, values) != number:
                 return None

@@ -26,6 +26,14 @@ Size = Any
 Values = Mapping[str, int]  # the numbers that symbols stand for in one run
 
 
+class Assigned(dict[str, int]):
+    """Values that remember what was computed from them: programs ask for few sizes, often."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.known: dict[Extent, int] = {}
+
+
 class Atom:
     """A symbol, or a whole-number function of extents that is no polynomial."""
 
@@ -111,9 +119,13 @@ class Extent:
 
     def at(self, values: Values) -> int:
         """The value in a run."""
-        total = 0
-        for monomial, c in self.terms.items():
-            total += c * math.prod([atom.at(values) for atom in monomial])
+        known = values.known if isinstance(values, Assigned) else {}
+        total = known.get(self)
+        if total is None:
+            total = 0
+            for monomial, c in self.terms.items():
+                total += c * math.prod([atom.at(values) for atom in monomial])
+            known[self] = total
         return total
 
     def mentions(self, other: Extent) -> bool:
@@ -405,12 +417,17 @@ def is_one(size: Size) -> bool:
     return size == 1 if isinstance(size, int) else not size > 1
 
 
-def largest(sizes: Sequence[Size]) -> Size:
-    """The largest of some sizes; that n is at least 1 need not become a fact."""
+def covering(sizes: Sequence[Size]) -> Size:
+    """A size that none of these exceeds: the largest, or the sum of those without a known order.
+
+    Nothing becomes a fact: which of two sequences is longer changes from batch to batch.
+    """
     found = sizes[0]
     for size in sizes[1:]:
-        if not proven(found, size) and (proven(size, found) or size > found):
+        if proven(size, found):
             found = size
+        elif not proven(found, size):
+            found += size
     return found
 
 

@@ -14,9 +14,12 @@ import ctypes
 import struct
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from monograph.runtime import openmp
 from monograph.runtime.driver import (
@@ -98,6 +101,25 @@ class Program:
         self._table = Table(self, instructions)
         self.packs: dict[int, Callable[..., None]] = {}  # by the number of addresses
         self._frames = deque(Frame(self) for _ in range(FRAMES))
+
+    def with_others(
+        self, addresses: Mapping[int, int], calls: Mapping[int, Library], keep: object
+    ) -> Program:
+        """The same program, but for some fixed addresses and library calls.
+
+        Addresses go by the number of the argument among all, calls by that of the instruction.
+        """
+        made = copy(self)
+        labels = list(self.labels)
+        for number, call in calls.items():
+            labels[number] = call.label
+        made.labels = tuple(labels)
+        made.keep = keep
+        made.failures = []
+        made._table = self._table.with_others(addresses, calls)
+        made.packs = {}
+        made._frames = deque(Frame(made) for _ in range(FRAMES))
+        return made
 
     @property
     def address(self) -> int:
@@ -216,16 +238,29 @@ class Table:
             self._add(instruction, position)
             self._bind(program, instruction.operands, position)
             position += len(instruction.operands)
-        self._header = array(
-            "q",
-            (
-                self._patches.buffer_info()[0],
-                len(self._patches) // 3,
-                self._instructions.buffer_info()[0],
-                len(instructions),
-            ),
-        )
+        self._finish()
+
+    def _finish(self) -> None:
+        patches, count = self._patches.buffer_info()
+        instructions, length = self._instructions.buffer_info()
+        self._header = array("q", (patches, count // 3, instructions, length // 3))
         self.address = self._header.buffer_info()[0]
+
+    def with_others(self, addresses: Mapping[int, int], calls: Mapping[int, Library]) -> Table:
+        """The same table, but for some fixed addresses and library calls."""
+        made = copy(self)
+        made._arguments = self._arguments[:]
+        made._patches, made._instructions = self._patches[:], self._instructions[:]
+        made._records = self._records.copy()
+        distance = made._argument_address(0) - self._argument_address(0)
+        np.frombuffer(made._patches, np.int64)[0::3] += distance
+        np.frombuffer(made._instructions, np.int64)[1::3] += distance
+        for number, address in addresses.items():
+            made._arguments[number] = address
+        for number, call in calls.items():
+            made._instructions[3 * number + 2] = made._record(call)
+        made._finish()
+        return made
 
     def _add(self, instruction: Instruction | Library, position: int) -> None:
         arguments = self._argument_address(position)

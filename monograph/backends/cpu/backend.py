@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -37,7 +38,7 @@ from ...runtime.memory import Block
 from ...runtime.waiting import on_synchronize
 from ...storage import Memory, Value
 from . import library
-from .packed import PackedProgram, second_program
+from .packed import PackedProgram, packable, second_program
 from .program import NativeProgram, arena, facts_of_parts, pool, prepare_runtime
 
 CHECKS = True  # programs check what the data must be, and end when it is not
@@ -395,17 +396,17 @@ class Instances:
         self._bounds = config.bounds_checks
         self._module = native.load_object(*objects.code)
         self._addresses = {name: self._module.address(name) for name in made.kernels}
+        # A program to start others from, and where the sizes of its kernels stand among these.
+        self._first: NativeProgram | None = None
+        self._distinct: dict[Extent, int] = {}
+        self._table = np.zeros(0, np.int64)
 
     def bind(self, values: Values) -> CpuExecutable:
         """The program at given sizes: addresses and primitives, without any compilation."""
         made = self._made
-        assert made.planner is not None and made.decisions is not None
         with self._lock:
-            plan = made.planner.addressed(values)
-        plan = _with_status(plan) if self._bounds else plan
-        plan.steps = each_kernel(plan.steps, lambda step: self._sized(step, values))
-        plan.numbers = tuple(made.decisions.slots(values))
-        plan.slots += len(plan.numbers)
+            program = self._program_like_first(values) or self._program(values)
+        plan = program.plan
         results = tuple([(shape_at(n.shape, values), n.dtype.name) for n in made.results])
         recording = made.recording
         notes = notes_at(made, values)
@@ -413,14 +414,52 @@ class Instances:
         image = Image(
             recording.wanted, recording.writes, results, plan, (), notes, (), turns=made.turns
         )
-        program = NativeProgram(plan, self._addresses, self._module)
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
         executable = CpuExecutable(image, program, facts)
         made.packed_bytes = executable.packed_bytes
         if self._names:
-            executable.image = lambda: replace(image, objects=self._names, facts=facts())
+            executable.image = lambda: self._image(image, values, facts())
         return executable
+
+    def _program_like_first(self, values: Values) -> NativeProgram | None:
+        """The program, if all lies where it lay before: only sizes and primitives are new."""
+        planner = self._made.planner
+        assert planner is not None
+        plan = None if self._first is None else planner.readdressed(values)
+        if plan is None or self._first is None or packable(plan):
+            return None
+        numbers = np.array([size.at(values) for size in self._distinct], np.int64)
+        sizes = array("q", numbers[self._table].tobytes())
+        return self._first.with_sizes(self._with_numbers(plan, values), sizes)
+
+    def _program(self, values: Values) -> NativeProgram:
+        plan = self._plan(values)
+        program = NativeProgram(plan, self._addresses, self._module)
+        if not self._bounds:
+            names = [step.name for step in plan.steps if isinstance(step, KernelStep)]
+            sizes = [size for name in names for size in self._sizes.get(name, ())]
+            self._distinct = {size: n for n, size in enumerate(dict.fromkeys(sizes))}
+            self._table = np.array([self._distinct[size] for size in sizes], np.int64)
+            self._first = program
+        return program
+
+    def _plan(self, values: Values) -> Plan:
+        assert self._made.planner is not None
+        plan = self._with_numbers(self._made.planner.addressed(values), values)
+        plan = _with_status(plan) if self._bounds else plan
+        return replace(plan, steps=each_kernel(plan.steps, lambda step: self._sized(step, values)))
+
+    def _with_numbers(self, plan: Plan, values: Values) -> Plan:
+        assert self._made.decisions is not None
+        numbers = tuple(self._made.decisions.slots(values))
+        return replace(plan, numbers=numbers, slots=plan.slots + len(numbers))
+
+    def _image(self, image: Image, values: Values, facts: tuple[Facts, ...]) -> Image:
+        """What the disk keeps: its plan must be complete."""
+        with self._lock:
+            plan = self._plan(values)
+        return replace(image, plan=plan, objects=self._names, facts=facts)
 
     def _facts(self, plan: Plan, values: Values) -> tuple[Facts, ...]:
         """What is known of each step: asked for less often than sizes change."""

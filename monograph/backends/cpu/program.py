@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from ...compiler.facts import Facts
 from ...compiler.plan import (
@@ -25,6 +25,7 @@ from ...compiler.plan import (
 from ...config import config
 from ...ir import dtypes
 from ...runtime import native, openmp, status
+from ...runtime.driver import WORD
 from ...runtime.executor import EXECUTOR
 from ...runtime.instructions import (
     Address,
@@ -80,16 +81,51 @@ class NativeProgram:
         self.addresses = addresses
         self._kept: list[Any] = [keep]
         self.shares = False  # whether a library may call for other threads
+        # Of each table of sizes its argument's number and its length, and of each library step its
+        # calls, by the number of the first instruction.
+        self._tables: list[tuple[int, int]] = []
+        self._calls: dict[int, tuple[int, list[Library]]] = {}
         instructions, self.parts = self._instructions(plan.steps, plan.leaves)
         count = plan.leaves + len(plan.results)
         self.program = Program(
             instructions, count, 8 * max(plan.slots, 1), plan.arena_bytes, self._kept
         )
+        self._describe_results()
+
+    def _describe_results(self) -> None:
         self._pack: Callable[..., None] | None = None
-        self.metas = [(shape, dtypes.BY_NAME[name]) for shape, name in plan.results]
-        self.sizes = [
-            int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype in self.metas
+        self.metas = [(shape, dtypes.BY_NAME[name]) for shape, name in self.plan.results]
+        self.sizes = [prod(shape) * dtype.itemsize for shape, dtype in self.metas]
+
+    def with_sizes(self, plan: Plan, sizes: array[int]) -> NativeProgram | None:
+        """The same program for a plan of other sizes, which are given one table after the other.
+
+        All must lie at the same places. None if a library call has other parts.
+        """
+        made = copy(self)
+        made.plan, made._kept, made.shares = plan, [self.keep, sizes], False
+        begin, _ = sizes.buffer_info()
+        addresses = {}
+        for number, length in self._tables:
+            addresses[number] = begin
+            begin += WORD * length
+        calls: dict[int, Library] = {}
+        primitives: dict[int, Iterator[Primitive]] = {}
+        for number, (first, before) in self._calls.items():
+            step = plan.steps[number]
+            assert isinstance(step, LibraryStep)
+            after, parts = made._library(step, lambda ref: _operand(ref, plan.leaves))
+            if [call.operands for call in after] != [call.operands for call in before]:
+                return None
+            calls.update(enumerate(after, first))
+            primitives[number] = iter(parts)
+        made.parts = [
+            (number, next(primitives[number]) if number in primitives else inside)
+            for number, inside in self.parts
         ]
+        made.program = self.program.with_others(addresses, calls, made._kept)
+        made._describe_results()
+        return made
 
     def _instructions(
         self, steps: Sequence[Step], leaves: int
@@ -97,17 +133,21 @@ class NativeProgram:
         """The instructions of some steps; results are numbered behind that many leaves."""
         made: list[AnyInstruction] = []
         parts: list[Part] = []
+        arguments = counted = 0  # of the instructions so far
 
         def operand(ref: Ref) -> Operand:
             return _operand(ref, leaves)
 
         for number, step in enumerate(steps):
             inside: tuple[Part, ...] | None = None
+            arguments += sum([len(each.operands) for each in made[counted:]])
+            counted = len(made)
             if isinstance(step, KernelStep):
                 operands = tuple(map(operand, step.arguments))
                 if step.sizes:
                     table = array("q", step.sizes)
                     self._kept.append(table)
+                    self._tables.append((arguments + len(operands), len(table)))
                     operands += (Address(table.buffer_info()[0]),)
                 made.append(Instruction(self.addresses[step.name], operands, step.name))
             elif isinstance(step, CheckStep):
@@ -119,6 +159,7 @@ class NativeProgram:
                 made.append(instruction)
             else:
                 calls, primitives = self._library(step, operand)
+                self._calls[number] = len(made), calls
                 made += calls
                 parts += [(number, primitive) for primitive in primitives]
                 continue
