@@ -10,6 +10,9 @@ so that a program does not depend on how often a loop has looked at its data.
 
 from __future__ import annotations
 
+import threading
+from contextvars import Context, copy_context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,11 +82,10 @@ def _call_of(signature: Signature) -> Any:
 def compute(value: Value, order: list[Record]) -> None:
     """Give a value its contents; whatever was launched has finished."""
     found: dict[Record, list[Any]] = {}
-    with np.errstate(all="ignore"):
-        for made in order:
-            call = _calls[made.signature.number]
-            given = [_contents(made.inputs[n], found) for n in call.inputs]
-            found[made] = call.call(*given)
+    for made in order:
+        call = _calls[made.signature.number]
+        given = [_contents(made.inputs[n], found) for n in call.inputs]
+        found[made] = _without_warnings(call.call, given)
     value.memory = Memory(np.array(found[order[-1]][value.index], order="C"))
     value.record = None
 
@@ -101,38 +103,55 @@ def take_back(recorder: Recorder) -> None:
 
 def _take_last(recorder: Recorder, made: Record, value: Value) -> None:
     """Make the recording what it was before its last call."""
-    start = len(recorder.key) - len(made.inputs) - 1
+    inputs, leaves = made.inputs, recorder.leaves
+    start = len(recorder.key) - len(inputs) - 1
     recorder.records.pop()
-    for leaf in _brought(recorder, made, start):
-        recorder.leaves.pop()
+    while leaves and _is_only_read_by(made, leaves[-1], recorder, start):
+        leaf = leaves.pop()
         leaf.epoch = 0
         if recorder.pieces and recorder.pieces[-1] is leaf:
             recorder.pieces.pop()
     recorder.results.pop()
     value.epoch = 0
     del recorder.key[start:]
-    numbers = [g for g in made.inputs if g is not None and g.__class__ is not Value]
-    count = len(recorder.slots) - sum([2 if g.__class__ is complex else 1 for g in numbers])
+    count = len(recorder.slots)
+    for given in inputs:
+        if given.__class__ is not Value and given is not None:
+            count -= 2 if given.__class__ is complex else 1
     del recorder.slots[count:]
     while recorder.live_slots and recorder.live_slots[-1][0] >= count:
         recorder.live_slots.pop()
 
 
-def _brought(recorder: Recorder, made: Record, start: int) -> list[Value]:
-    """The leaves that nothing but the last call reads, the latest first.
+def _is_only_read_by(made: Record, leaf: Value, recorder: Recorder, start: int) -> bool:
+    """Whether nothing but the last call reads a leaf; `start` is where it stands in the key.
 
     Places in the key stand beside numbers of signatures, so what looks as if it was read before is
     looked for among the inputs.
     """
-    found: list[Value] = []
-    for leaf in reversed(recorder.leaves):
-        if not any([given is leaf for given in made.inputs]):
+    for given in made.inputs:
+        if given is leaf:
             break
-        if recorder.key.index(leaf.position) < start:
-            if any([given is leaf for each in recorder.records for given in each.inputs]):
-                break
-        found.append(leaf)
-    return found
+    else:
+        return False
+    if recorder.key.index(leaf.position) >= start:
+        return True
+    return not any([given is leaf for each in recorder.records for given in each.inputs])
+
+
+_quiet = threading.local()
+
+
+def _without_warnings(call: Any, given: list[Any]) -> Any:
+    """What a call gives, in a context in which NumPy does not warn.
+
+    To enter one that is kept takes less than `np.errstate`.
+    """
+    context: Context | None = getattr(_quiet, "context", None)
+    if context is None:
+        context = _quiet.context = copy_context()
+        context.run(partial(np.seterr, all="ignore"))
+    return context.run(call, *given)
 
 
 def _contents(given: Any, found: dict[Record, list[Any]]) -> Any:

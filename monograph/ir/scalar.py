@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import elementary, transcendental
+from .dtypes import DType
 
 # (f, g, y, *operands) -> cotangent of one operand; f is the namespace of node constructors.
 Partial = Callable[..., Any] | None
@@ -67,7 +68,16 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             return function(*operands)
 
+    call.loud = function  # type: ignore[attr-defined]
     return call
+
+
+def loud(entry: Scalar, dtype: DType) -> Callable[..., Any]:
+    """The NumPy meaning on operands of a dtype, where NumPy's warnings are off already."""
+    if entry.name == "div" and dtype.is_smooth:
+        return np.divide
+    function: Callable[..., Any] = getattr(entry.numpy, "loud", entry.numpy)
+    return function
 
 
 def _log10(x: Any) -> Any:

@@ -36,6 +36,27 @@ def test_elementwise_reductions_and_views():
         agree([build.reshape(turned, (2, 6)), build.cast(x, dtypes.int8), x < wide], [X, Y])
 
 
+def test_broadcast_operands_of_every_kind():
+    row, column, deep = Y, X[:, :1].copy(), np.arange(6, dtype=np.float32).reshape(2, 1, 3)
+    with interning():
+        x, r, c = (build.buffer(n, a.shape, dtypes.float32) for n, a in enumerate((X, row, column)))
+        d = build.buffer(3, deep.shape, dtypes.float32)
+        number = build.slot(4, float)
+        to = build.broadcast_to
+        turned = build.reindex(r, (4, 3), (index.wrap(axis(0, 4)),))
+        whole = [
+            x - to(r, (3, 4)),
+            to(c, (3, 4)) * to(r, (3, 4)),
+            to(number, (3, 4)) + to(c, (3, 4)),
+            to(d, (2, 5, 3)) / 2.0,
+            turned * 3.0,
+            to(r, (3, 4)),
+            build.reduce("add", to(r, (3, 4)), (1,)),
+            to(build.const(1.5, dtypes.float32), (2, 2)) < to(number, (2, 2)),
+        ]
+        agree(whole, [X, row, column, deep], [2.5])
+
+
 def test_places_outside_are_filled():
     with interning():
         x = build.buffer(0, (4,), dtypes.float32)
@@ -56,6 +77,22 @@ def test_indices_from_data_and_numbers():
             reads=[build.buffer(1, (3,), dtypes.int64)],
         )
         agree([picked * build.slot(2, float)], [Y, where], [2.5])
+
+
+def test_rows_and_elements_that_indices_name():
+    rows, columns = np.array([2, 0, 1, 2]), np.array([[3], [0]])
+    with interning():
+        x = build.buffer(0, (3, 4), dtypes.float32)
+        r, c = (build.buffer(n, a.shape, dtypes.int64) for n, a in enumerate((rows, columns), 1))
+        i, j = (index.wrap(axis(k, n)) for k, n in ((0, 4), (1, 4)))
+        whole = build.reindex(x, (4, 4), (index.Read(0, (i,), 3), j), reads=[r])
+        turned = build.reindex(x, (4, 4), (index.Read(0, (j,), 3), i), reads=[r])
+        k = index.wrap(axis(0, 2))
+        both = build.reindex(
+            x, (2, 1), (index.Read(0, (k + 1,), 3), index.Read(1, (k, index.ZERO), 4)), reads=[r, c]
+        )
+        same = build.reindex(x, (2, 4), (index.Read(0, (index.ZERO,), 3), j), reads=[r])
+        agree([whole, turned, both, same, build.coordinate((2, 3), 1)], [X, rows, columns])
 
 
 def test_sixteen_bits_are_computed_in_thirty_two():
