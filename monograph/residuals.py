@@ -25,7 +25,7 @@ class Residuals:
     sizes.
     """
 
-    REMEMBERED = 128  # flushes
+    REMEMBERED = 512  # flushes
     SMALL = 1 << 10  # elements
     LENGTH = 1 << 20  # parts of calls
 
@@ -69,6 +69,10 @@ class Residuals:
             self.wanted.setdefault(key, set()).add(place)
             if key in self._calls:
                 self._alike.setdefault(self._calls[key], set()).add(place)
+
+    def key_of(self, epoch: int) -> Any:
+        """The key of a flush; None if that is too long ago."""
+        return self._latest.get(epoch, (None, ()))[0]
 
     def looped(self, epoch: int) -> Any:
         """The key of a flush in which loops of Python's were recorded; None for others."""

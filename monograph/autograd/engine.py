@@ -236,7 +236,6 @@ def backward(
             if ahead is not None:
                 _conclude(values, leaves, ahead, retain, create_graph)
                 return
-        saved.replace_gone(_steps(values))
         if len(births) > FLUSHES and not create_graph and not current.recorder.hold:
             from . import flushwise
 
@@ -244,6 +243,7 @@ def backward(
             if found is not None:
                 _conclude(values, leaves, found, retain, create_graph)
                 return
+        saved.replace_gone(_steps(values))
         appending.record_tape(values, leaves)
     parts = record_pass(values, cotangents, leaves, create_graph)
     _conclude(values, leaves, parts, retain, create_graph)

@@ -132,3 +132,71 @@ def test_masks_that_nobody_kept_are_computed_again():
         library.stack(losses).sum().backward()
         found.append(weight.grad)
     close(*found)
+
+
+def walk(library, turns=8, frozen=False):
+    """Numbers that follow from one another, each of which is read; and the leaves."""
+    weight = library.tensor(1.5, requires_grad=not frozen)
+    start = library.tensor(2.0, requires_grad=True)
+    here, kept = start, []
+    for _ in range(turns):
+        here = library.tanh(here * weight + 0.5)
+        here.item()
+        kept.append(here)
+    return kept, (weight, start)
+
+
+def test_roots_that_lie_on_the_way_to_others():
+    found = []
+    for library in (mg, torch):
+        kept, leaves = walk(library)
+        library.autograd.backward([kept[3], kept[7], kept[5]])
+        found.append([leaf.grad for leaf in leaves])
+    for a, b in zip(*found):
+        close(a, b)
+
+
+@pytest.mark.parametrize("order", [(False, True, False), (True, False, True)])
+def test_the_same_flushes_with_other_leaves_to_differentiate_for(order):
+    for frozen in order:
+        found = []
+        for library in (mg, torch):
+            kept, leaves = walk(library, frozen=frozen)
+            kept[7].backward()
+            found.append([leaf.grad for leaf in leaves if leaf.requires_grad])
+        assert len(found[0]) == 2 - frozen
+        for a, b in zip(*found):
+            close(a, b)
+
+
+@pytest.mark.parametrize("same", [(True, False, True), (False, True, False)])
+def test_one_gradient_may_be_given_twice(same):
+    for twice in same:
+        found = []
+        for library in (mg, torch):
+            kept, leaves = walk(library)
+            kept = [each * 2 for each in kept]
+            kept[6].item()
+            first, second = library.tensor(0.5), library.tensor(-3.0)
+            library.autograd.backward([kept[5], kept[6]], [first, first if twice else second])
+            found.append([leaf.grad for leaf in leaves])
+        for a, b in zip(*found):
+            close(a, b)
+
+
+def test_what_a_pass_has_met_before_is_not_formed_again(monkeypatch):
+    from monograph.autograd import segment
+
+    made = []
+    formed = segment.formed
+    monkeypatch.setattr(segment, "formed", lambda *given: made.append(1) or formed(*given))
+    for _ in range(3):
+        episode(mg, 9)[0].backward()
+    made.clear()
+    loss, leaves = episode(mg, 9)
+    loss.backward()
+    assert not made
+    expected, theirs = episode(torch, 9)
+    expected.backward()
+    for a, b in zip(leaves, theirs):
+        close(a.grad, b.grad)
