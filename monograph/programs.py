@@ -51,7 +51,7 @@ FEW = 3  # the same, of one that takes so many seconds to compile:
 DEAR = 0.5
 MOST = 0.9  # of the calls
 PACE = 0.005  # seconds that a compilation takes for each entry, until some were timed
-LIGHT = 1 << 22  # elements of all leaves and results, up to which NumPy's time is bearable
+LIGHT = 1 << 24  # elements of all leaves and results, up to which NumPy's time is bearable
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class _Interpreted:
     before: float  # seconds that programs for the same recording took before it
     met: int  # the number of its last meeting among those of all interpreted recordings
     times: int = 1  # that it was met
+    family: Family | None = None  # that waits for more sizes
 
     @property
     def seconds(self) -> float:
@@ -171,6 +172,11 @@ class Programs:
             executable = member.recall(backends.load(backend))  # a small one is interpreted first
             if executable is not None:
                 return self._share(key, executable, lambda: digest)
+        if not often and backend == "cpu" and self._is_to_wait(key, recording, member):
+            assert member is not None
+            made = self._interpret(key, recording, others or set(), member.family)
+            if made is not None:
+                return made
         lookup = self._lookup(key, recording, digest, member)
         if member is not None:
             executable = member.make(backends.load(backend))
@@ -221,6 +227,19 @@ class Programs:
         member.note()
         return len(member.family.samples) < KIN
 
+    def _is_to_wait(self, key: Any, recording: Recording, member: Member | None) -> bool:
+        """Whether to see more sizes before a program for many is made, since that takes long.
+
+        Sequences of two batches may have one length in common by chance.
+        """
+        if not config.tier0_limit or member is None or not member.meets_new_sizes():
+            return False
+        held = self._interpreted.get(key)
+        if held is not None and self._is_worth_compiling(held):
+            return False
+        dear = self.pace * len(recording.entries) > DEAR
+        return dear and _is_light(recording) and member.waits()
+
     def _is_long(self, recording: Recording) -> bool:
         """Whether it is a loop without a loss that takes long to compile, as over all pixels."""
         entries = recording.entries
@@ -244,7 +263,7 @@ class Programs:
         program = held.program
         if program.writes != writes or not set(program.outputs) >= set(wanted):
             return None
-        if self._is_worth_compiling(held):
+        if self._is_worth_compiling(held) or (held.family is not None and held.family.programs):
             return None
         self._note_interpreted(key, replace(held, met=self._meetings, times=held.times + 1))
         return program
@@ -261,7 +280,9 @@ class Programs:
         further = held.times if cost > LONG else SOON
         return held.seconds + (further * held.program.latest if again else 0) > cost
 
-    def _interpret(self, key: Any, recording: Recording, lengths: set[int]) -> Executable | None:
+    def _interpret(
+        self, key: Any, recording: Recording, lengths: set[int], family: Family | None = None
+    ) -> Executable | None:
         """A program that runs call by call, and is kept; None if NumPy would take too long."""
         made = self._by_calls(recording) if not _is_light(recording) else self._by_numpy(recording)
         if made is None:
@@ -269,7 +290,7 @@ class Programs:
         held = self._interpreted.get(key)
         length, before = len(recording.entries), 0.0 if held is None else held.seconds
         times = 1 if held is None else held.times + 1
-        held = _Interpreted(made, length, lengths, before, self._meetings, times)
+        held = _Interpreted(made, length, lengths, before, self._meetings, times, family)
         self._note_interpreted(key, held)
         self._let_go()
         return held.program

@@ -236,3 +236,28 @@ def test_programs_that_run_by_calls_are_forgotten_in_the_end(monkeypatch):
         episode(weight, turns).item()
     held = list(record.programs._interpreted.values())
     assert 1 <= len(held) < 5 and held[-1].length > 200
+
+
+def layers(x, y, weight):
+    """Many calls on two arrays, whose lengths have nothing to do with each other."""
+    for _ in range(30):
+        x, y = mg.tanh(x @ weight), mg.tanh(y @ weight)
+    return (x.sum() * y.sum()).item()
+
+
+def test_a_program_that_takes_long_to_make_waits_for_more_sizes(monkeypatch):
+    monkeypatch.setattr(record.programs, "pace", 0.1)
+    weight = mg.tensor(np.eye(4, dtype=np.float32))
+    sizes = [(2600, 2700), (2600, 2701), (2601, 2702), (2602, 2700), (2640, 1), (2600, 2701)]
+    counts = []
+    for n, m in sizes:
+        before = mg.stats().compilations
+        x, y = (mg.tensor(np.ones((rows, 4), np.float32)) for rows in (n, m))
+        found = layers(x, y, weight)
+        counts.append(mg.stats().compilations - before)
+        once = np.float32(1)
+        for _ in range(30):
+            once = np.tanh(once)
+        np.testing.assert_allclose(found, 16 * n * m * once**2, rtol=1e-5)
+    # The first is compiled, two are run call by call, and then one program serves them all.
+    assert counts == [1, 0, 0, 1, 0, 0]
