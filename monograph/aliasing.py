@@ -11,12 +11,14 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from . import errors, nested, record, sharing
 from .geometry import geometry_of, memory_seen
-from .ir.node import Shape
 from .recorder import ARGUMENT, Record, current
-from .storage import InferenceStorage, Memory, Storage, Value, concrete, meta_of
-from .tensor import Tensor, blank, from_value
+from .storage import InferenceStorage, Memory, Meta, Storage, Value, concrete, meta_of
+from .tensor import Parameter, Tensor, blank, from_value
+from .usual import handles
 from .view import NO_GRAD, Origin, View, steps_of
 
 # --- making views ---
@@ -66,69 +68,78 @@ def part_of(base: Tensor, operator: Any, attributes: tuple[Any, ...]) -> Tensor 
     A slice of the data, `x[i : i + 64]`, then is a leaf like any other: where it begins is no part
     of the program.
     """
-    storage = base._storage
-    whole = storage.value
+    whole = base._storage.value
     if whole.meta.strides is not None:
         return None
     # A replay reads the storage of its day.
     if base._value().requires_grad or current.recorder.hold:
         return None
-    row = None
-    if base._view is None and operator.name == "index":
+    if operator.name == "index":  # programs take ever new rows of their data
         places = attributes[0]
-        if places and places[0].__class__ is int:
-            row = _row(whole.meta.shape, places)
-    if row is not None:
-        origin: Origin = (whole.meta, None, ((operator, attributes),))
-        (begin, shape), dtype = row, whole.meta.dtype
-    else:
-        meta, strides, steps = base._origin()
-        origin = (meta, strides, (*steps, (operator, attributes)))
-        try:
-            found = geometry_of(*origin)
-        except (ValueError, TypeError, IndexError):
-            return None  # the call says what is wrong, in its own words
-        if found is None or found.reads or not found.is_contiguous:
-            return None
-        begin, shape, dtype = found.offset, found.shape, found.dtype
-    value = Value(meta_of(shape, dtype))
-    data, size = whole.array(), value.meta.size
-    if dtype is not whole.meta.dtype:
-        data = data.reshape(-1).view(dtype.numpy)
-    if begin == 0:
-        origin = value.meta.origin
-    if size != data.size:
-        data = data.reshape(-1)[begin : begin + size]
-    value.memory = piece = Memory(data.reshape(shape))
-    piece.part_of = value.viewed = whole
+        count = next((n for n, place in enumerate(places) if place.__class__ is not int), 0)
+        if count and places[count:] == _WHOLE[: len(whole.meta.shape) - count]:
+            row = row_of(base, operator, places[:count])
+            if row is not None:
+                return row
+    step = operator, attributes
+    meta, strides, steps = base._origin()
+    origin: Origin = (meta, strides, (*steps, step))
+    try:
+        found = geometry_of(*origin)
+    except (ValueError, TypeError, IndexError):
+        return None  # the call says what is wrong, in its own words
+    if found is None or found.reads or not found.is_contiguous:
+        return None
+    kind = meta_of(found.shape, found.dtype)
+    data = whole.array()
+    if found.dtype is not whole.meta.dtype:
+        data = data.reshape(-1).view(found.dtype.numpy)
+    if kind.size != data.size:
+        data = data.reshape(-1)[found.offset : found.offset + kind.size]
+    if found.offset == 0:
+        origin = kind.origin
+    return _piece(base, step, origin, kind, data.reshape(kind.shape))
+
+
+def row_of(base: Tensor, operator: Any, places: tuple[int, ...]) -> Tensor | None:
+    """`part_of` for x[i, j] with integers alone, if x is known data and no view of any."""
+    try:
+        whole = base._storage.value
+    except errors.SparseOperand:
+        return None
+    if base._view is not None or whole.memory is None or whole.requires_grad:
+        return None
+    rest = len(whole.meta.shape) - len(places)
+    if whole.meta.strides is not None or rest < 0 or current.recorder.hold:
+        return None
+    try:
+        array = whole.array()[(*places, ...)]  # type: ignore[arg-type]
+    except IndexError:
+        return None  # the call says what is wrong
+    step = operator, ((*places, *_WHOLE[:rest]),)
+    kind = meta_of(array.shape, whole.meta.dtype)
+    origin = (whole.meta, None, (step,)) if any(places) else kind.origin
+    return _piece(base, step, origin, kind, array)
+
+
+_WHOLE = ((None, None, None),) * 64  # places of axes that are taken whole
+
+
+def _piece(
+    base: Tensor, step: tuple[Any, Any], origin: Origin, kind: Meta, array: np.ndarray
+) -> Tensor:
+    """The view that a step makes, which lies there."""
+    storage = base._storage
+    value = Value(kind)
+    value.memory = piece = Memory(array)
+    piece.part_of = value.viewed = storage.value
     before, birth = (None, None) if base._view is None else (base._view.links, base._view.birth)
     if not current.recorder.grad:
         birth = NO_GRAD
     made = blank()
     made._storage = storage
-    made._view = View((before, operator, attributes), storage.version, value, origin, birth)
+    made._view = View((before, *step), storage.version, value, origin, birth)
     return made
-
-
-def _row(shape: Shape, places: tuple[Any, ...]) -> tuple[int, Shape] | None:
-    """Where x[i, j] begins in memory, and its shape; None of any other indexing.
-
-    As its geometry says, in a third of the time: programs take ever new rows of their data.
-    """
-    begin, count = 0, 0
-    for place, extent in zip(places, shape, strict=False):
-        if place.__class__ is not int:
-            break
-        if not -extent <= place < extent:
-            return None
-        begin = begin * extent + (place + extent if place < 0 else place)
-        count += 1
-    rest = shape[count:]
-    if 0 in rest or places[count:] != ((None, None, None),) * len(rest):
-        return None
-    for extent in rest:
-        begin *= extent
-    return begin, rest
 
 
 def settled(given: Tensor, value: Value) -> Value:
@@ -412,5 +423,6 @@ def _continue_tape(old: Value, new: Value, tracked: bool) -> None:
 
 
 record.register_handle(Tensor, from_value, view_of, part_of, settled)
+handles.add(Parameter)
 Tensor._renewed = renewed  # type: ignore[method-assign, assignment]
 Tensor._write = write  # type: ignore[method-assign, assignment]

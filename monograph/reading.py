@@ -87,33 +87,43 @@ class Readable:
 
     def item(self) -> Any:
         """The number in a tensor of one element."""
-        if self.numel() != 1:
+        if self._value().meta.size != 1:
             raise errors.OperandError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: item() "
                 "needs a tensor of one element"
             )
         if self.is_meta:
             raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
-        if self._view is None:
-            return record.read(self._storage).item()
-        if self._view.value.ready and self._view.version == self._storage.version:
-            record.current.recorder.note_read()
-            record.wait()
-            return self._view.value.array().item()
-        found = memory_seen(self._storage.value.meta, self._view.chain())
+        return self._only()
+
+    def _only(self) -> Any:
+        """The only element, as a Python number."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return record.settled(storage).number()
+        if view.version == storage.version and view.value.memory is not None:
+            recorder = record.current.recorder
+            recorder.note_read()
+            record.settle(recorder)
+            return view.value.number()
+        found = memory_seen(storage.value.meta, view.chain())
         if found is None:
             return self._array().item()
-        line = record.read(self._storage).reshape(-1)
-        return line.view(found.dtype.numpy)[found.offset].item()
+        whole = record.settled(storage)
+        if found.dtype is whole.meta.dtype:
+            return whole.number(found.offset)
+        return whole.array().reshape(-1).view(found.dtype.numpy)[found.offset].item()
 
     def tolist(self) -> Any:
         """Nested lists of numbers."""
         return self._array().tolist()
 
     def _number(self) -> Any:
-        if self.numel() != 1:
+        if self._value().meta.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return self.item()
+        if self.is_meta:
+            raise errors.NoDataError("Tensor.item() cannot be called on meta tensors")
+        return self._only()
 
     def __float__(self) -> float:
         return float(self._number())
@@ -125,7 +135,7 @@ class Readable:
         return int(self._number())
 
     def __bool__(self) -> bool:
-        if self.numel() != 1:
+        if self._value().meta.size != 1:
             how_many = "more than one value" if self.numel() else "no values"
             raise errors.OperandError(f"Boolean value of Tensor with {how_many} is ambiguous")
         return bool(self.item())

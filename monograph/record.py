@@ -35,6 +35,7 @@ from .recorder import (
     Signature,
     current,
     inference_storages,
+    is_one_of_many,
     new_record,
 )
 from .retention import is_time_to_cut
@@ -43,6 +44,7 @@ from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
 from .signatures import new_signature
 from .storage import InferenceStorage, Storage, Value, concrete, meta_of
+from .usual import handles, usual
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 Replaced = list[tuple[Value, Value]]  # results, and what their storages held
@@ -73,6 +75,7 @@ def register_handle(
     """
     global handle_class, _wrap, _wrap_view, _part, _settled
     handle_class, _wrap, _wrap_view, _part, _settled = handle, wrap, wrap_view, part, settled
+    handles.add(handle)
 
 
 def use_default_dtype(dtype: DType) -> None:
@@ -89,21 +92,22 @@ def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...])
     if recorder.autocast is not None and operator.precision is not None:
         inputs = _autocast(operator, inputs, recorder.autocast)
     try:
-        outputs = _call_values(recorder, operator, inputs, attributes)
+        outputs = _usual(recorder, operator, inputs, attributes)
+        if outputs is None:
+            outputs = _call_values(recorder, operator, inputs, attributes)
     except Overridden as found:
         return found.result
     except errors.SparseOperand:
-        outputs = None
-    if outputs is None:
         return _sparse(operator, inputs, attributes)
-    if outputs.__class__ is not list:  # nodes
+    if outputs.__class__ is Value:
+        result = _wrap(outputs)
+    elif outputs.__class__ is list:
+        made = [_wrap(value) for value in outputs]
+        result = made[0] if len(made) == 1 else tuple(made)
+        if recorder.attention:
+            _attend(recorder, outputs, inputs, result)
+    else:  # nodes
         return outputs if len(outputs) > 1 else outputs[0]
-    if len(outputs) == 1:
-        result = _wrap(outputs[0])
-    else:
-        result = tuple([_wrap(value) for value in outputs])
-    if recorder.attention:
-        _attend(recorder, outputs, inputs, result)
     if recorder.urgent is not None or len(recorder.records) >= PENDING_LIMIT:
         _flush_if_due(recorder)
         if recorder.eager and recorder.owner.launches:
@@ -134,10 +138,13 @@ def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, 
             if piece is not None:
                 return piece
     recorder = current.recorder
-    outputs = _call_values(recorder, operator, inputs, attributes)
-    if outputs.__class__ is list:
-        return _wrap_view(outputs[0], base, operator, attributes, recorder.grad)
-    return outputs[0]  # a node
+    value: Any = _usual(recorder, operator, inputs, attributes)
+    if value is None:
+        outputs = _call_values(recorder, operator, inputs, attributes)
+        value = outputs[0]
+        if outputs.__class__ is not list:
+            return value  # a node
+    return _wrap_view(value, base, operator, attributes, recorder.grad)
 
 
 _sparse: Callable[..., Any] = lambda operator, inputs, attributes: None  # noqa: E731
@@ -151,6 +158,11 @@ def register_sparse(apply: Callable[..., Any]) -> None:
 
 _override: Callable[..., tuple[Any] | None] | None = None
 _ask: Callable[..., Any] = lambda *given: NotImplemented  # noqa: E731
+
+
+def may_be_quick() -> bool:
+    """Whether no class of the user's is to be asked about calls."""
+    return _override is None
 
 
 def override(taken: Callable[..., tuple[Any] | None]) -> None:
@@ -224,8 +236,15 @@ _refuse_uses: Callable[[Sequence[Any]], None] | None = None
 
 def watch_uses(refuse: Callable[[Sequence[Any]], None]) -> None:
     """Ask from now on before a call that derivatives pass through; see `autograd/births.py`."""
-    global _refuse_uses
-    _refuse_uses = refuse
+    global _refuse_uses, _usual
+    _refuse_uses, _usual = refuse, _none
+
+
+_usual: Callable[..., Any] = usual
+
+
+def _none(*given: Any) -> None:
+    """No call is usual."""
 
 
 def _call_values(
@@ -511,27 +530,36 @@ def register_outside(read: Callable[..., np.ndarray]) -> None:
 
 def read(storage: Storage) -> np.ndarray:
     """The data of a storage, computing it first if it is pending."""
-    current.recorder.note_read()
-    if not storage.value.ready:
-        if storage.value.meta.absent:
+    recorder = current.recorder
+    if recorder.outer is not None and not storage.value.ready and not storage.value.meta.absent:
+        recorder.note_read()
+        return _read_outside(recorder, storage)
+    return settled(storage).array()
+
+
+def settled(storage: Storage) -> Value:
+    """The value of a storage with its contents, which are computed first if they are pending."""
+    recorder, value = current.recorder, storage.value
+    recorder.note_read()
+    if value.memory is None:
+        if value.meta.absent:
             raise errors.NoDataError()
-        recorder = current.recorder
         if recorder.outer is not None:
-            return _read_outside(recorder, storage)
-        if storage.value.epoch != recorder.epoch:
-            enter(recorder, storage.value)
-        if _is_read_near(recorder, storage.value):
-            return storage.value.array()
+            return concrete(_read_outside(recorder, storage), value.meta)
+        if value.epoch != recorder.epoch:
+            enter(recorder, value)
+        if _is_read_near(recorder, value):
+            return value
         reader.waits = True
         try:
             flush("read")
         finally:
             reader.waits = False
-    wait()
+    settle(recorder)
     value = storage.value
-    if not value.ready:  # it was in a launch of another thread
+    if value.memory is None:  # it was in a launch of another thread
         raise value.missing()
-    return value.array()
+    return value
 
 
 def _is_read_near(recorder: Recorder, value: Value) -> bool:
@@ -539,7 +567,7 @@ def _is_read_near(recorder: Recorder, value: Value) -> bool:
     calls = near.is_near(recorder, value)
     if calls is None:
         return False
-    wait()
+    settle(recorder)
     near.compute(value, calls)
     near.take_back(recorder)
     return True
@@ -572,6 +600,13 @@ def wait() -> None:
         except Exception:
             _drop_if_spoilt(recorder)
             raise
+    recorder.waited = recorder.owner.serial
+
+
+def settle(recorder: Recorder) -> None:
+    """`wait`, if anything was launched since this thread has waited the last time."""
+    if recorder.waited != recorder.owner.serial or is_one_of_many():
+        wait()
 
 
 def _drop_if_spoilt(recorder: Recorder) -> None:

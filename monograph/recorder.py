@@ -145,7 +145,7 @@ class Recorder:
         "capture", "measured", "deposits", "modules", "optimizers", "cleared", "depth", "outer",
         "saved", "own", "mapping", "open", "spent", "passing", "epoch", "flushes", "owner", "known",
         "shared", "pieces", "records", "results", "leaves", "slots", "live_slots", "key", "brought",
-        "cut", "many", "ahead", "__weakref__",
+        "cut", "many", "ahead", "waited", "__weakref__",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -173,6 +173,7 @@ class Recorder:
         self.spent: list[ref[Value]] = []  # results whose history backward passes have freed
         self.ahead: Any = None  # gradients that no pass has asked for yet: see `foresight.py`
         self.passing = 0  # while positive, a backward pass is under way
+        self.waited = 0  # launches of this thread that were waited for
         self.epoch = 0
         self.flushes: list[str] = []
         self.owner = status.current()
@@ -260,6 +261,11 @@ class _Local(threading.local):
 
 
 _NOTHING: frozenset[int] = frozenset()
+
+
+def is_one_of_many() -> bool:
+    """Whether other threads have recorded, too."""
+    return len(_of_threads) > 1
 
 
 def held_elsewhere() -> Set[int]:

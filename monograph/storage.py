@@ -7,6 +7,7 @@ with every write. Writing in place never changes a Value: it gives the storage a
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -227,6 +228,18 @@ class Value:
             memory.data = memory.block.numpy(self.meta.dtype.numpy, self.meta.shape)
         return memory.data
 
+    def number(self, place: int = 0) -> Any:
+        """One of the elements, as a Python number; the caller has waited for it."""
+        memory, dtype = self.memory, self.meta.dtype
+        if memory is None:
+            raise self.missing()
+        if memory.data is not None:
+            return memory.data.item(place)
+        read = _READ.get(dtype.name)
+        if read is None or not memory.address:
+            return self.array().item(place)
+        return read(memory.address + place * dtype.itemsize).value
+
     def locate(self) -> int:
         """The address of the contents."""
         memory = self.memory
@@ -242,6 +255,14 @@ class Value:
         return address
 
 
+# How a number is read from an address, where no array need be made of it.
+_READ: dict[str, Any] = {
+    "float32": ctypes.c_float.from_address,
+    "float64": ctypes.c_double.from_address,
+    "int64": ctypes.c_int64.from_address,
+    "int32": ctypes.c_int32.from_address,
+    "bool": ctypes.c_bool.from_address,
+}
 failures: WeakKeyDictionary[Value, Any] = WeakKeyDictionary()  # why values were not computed
 _blank = partial(object.__new__, Value)
 

@@ -600,9 +600,10 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """A C-contiguous array of data, floats of the default dtype unless they are NumPy's own."""
     if isinstance(data, Tensor):
         data = data._array()
-    elif data.__class__ is list and Tensor in [each.__class__ for each in data]:
-        # NumPy would ask each for an array on its own memory, which is then shared for good.
-        data = [each._array() if each.__class__ is Tensor else each for each in data]
+    elif _holds_tensors(data):
+        found: list[DType] = []
+        data = _numbers(data, found)
+        dtype = functools.reduce(dtypes.promote, found) if dtype is None else dtype
     given = isinstance(data, (np.ndarray, np.generic))
     array = np.asarray(data)
     if dtype is None:
@@ -615,6 +616,37 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     return made
 
 
+def _holds_tensors(data: Any) -> bool:
+    """Whether there are tensors among the parts of a list, or of the first one in it."""
+    if data.__class__ is not list and data.__class__ is not tuple:
+        return False
+    kinds = {*map(type, data)}
+    if kinds <= _NESTS:
+        return bool(data) and _holds_tensors(data[0])
+    return any([issubclass(kind, Tensor) for kind in kinds])
+
+
+def _numbers(data: Any, found: list[DType]) -> Any:
+    """Nested lists in which tensors of one element are the numbers that they hold.
+
+    The dtypes of all parts go to `found`.
+    """
+    if data.__class__ in _NESTS:
+        return [_numbers(part, found) for part in data]
+    if isinstance(data, Tensor):
+        found.append(data.dtype)
+        if data.numel() != 1 and not data.dtype.is_smooth:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return data._number()
+    if isinstance(data, (bool, int, float, complex)):
+        found.append(dtypes.of_number(type(data)))
+    else:
+        data = np.asarray(data)
+        found.append(dtypes.from_numpy(data.dtype))
+    return data
+
+
+_NESTS = frozenset({list, tuple})
 _COPIED = frozenset({list, tuple, float, int, bool})  # NumPy's array of these is a new one
 
 
@@ -630,10 +662,28 @@ def tensor(
     """
     if pin_memory:
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
-    if isinstance(data, np.ndarray):
-        current.recorder.note_array()
-    made = placed(_restore(Tensor, as_array(data, dtype), False), device)
+    array = _array_of_floats(data, dtype)
+    if array is None:
+        array = as_array(data, dtype)
+        if isinstance(data, np.ndarray):
+            current.recorder.note_array()
+    made = placed(_restore(Tensor, array, False), device)
     return made.requires_grad_() if requires_grad else made
+
+
+def _array_of_floats(data: Any, dtype: DType | None) -> np.ndarray | None:
+    """An array of a float or a list of floats, as most tensors are made; None of anything else."""
+    if data.__class__ is list:
+        if not data or {*map(type, data)} != _FLOAT or not -_HUGE < min(data) <= max(data) < _HUGE:
+            return None
+    elif data.__class__ is not float or not -_HUGE < data < _HUGE:
+        return None
+    if dtype is None:
+        dtype = dtypes.of_number(float)
+    return np.array(data, dtype.numpy) if dtype in (dtypes.float32, dtypes.float64) else None
+
+
+_FLOAT, _HUGE = {float}, 3e38
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:

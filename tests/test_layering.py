@@ -32,7 +32,7 @@ LAYERS = [
     {"recorder"},
     {"signatures"},
     {"foresight", "history", "near", "pending", "retention"},
-    {"appending"},
+    {"appending", "usual"},
     {"record"},
 ]
 FRONTEND = len(LAYERS)

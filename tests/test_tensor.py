@@ -563,3 +563,80 @@ def test_a_tensor_is_a_copy_that_lies_in_order(dtype):
     turned[0, 0] = 9.0
     assert made.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert made._array().flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        1.5, -0.0, 1e300, float("nan"), float("-inf"), [], [0.1, 2.5], [1.0, float("nan"), 2.0],
+        [float("nan"), 1.0], [1.0, float("inf")], [1.0, 1e300], [1, 2.5], [True, 2.5],
+        [[1.0], [2.0]],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [None, "float32", "float64", "float16", "int64"])
+def test_tensors_of_floats_are_those_of_pytorch(data, dtype):
+    if dtype == "int64" and not np.all(np.abs(np.asarray(data, np.float64)) < 1e9):
+        return  # what a float beyond is as an integer depends on the machine
+    ours = mg.tensor(data, dtype=dtype and getattr(mg, dtype))
+    theirs = torch.tensor(data, dtype=dtype and getattr(torch, dtype))
+    assert str(ours.dtype).rpartition(".")[2] == str(theirs.dtype).rpartition(".")[2]
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32",
+                                   "uint8", "bool", "complex64"])  # fmt: skip
+def test_a_number_of_a_result_is_read_where_it_lies(dtype):
+    ours, theirs = (
+        (lib.tensor([3, 0, 1]).to(getattr(lib, dtype)) * lib.tensor(1).to(getattr(lib, dtype)))
+        for lib in (mg, torch)
+    )
+    mg.eval(ours)
+    for n in range(3):
+        found, expected = ours[n].item(), theirs[n].item()
+        assert found == expected and type(found) is type(expected)
+    total = ours.max() if not ours.is_complex() else ours[0] + ours[2]
+    assert (
+        total.item() == (theirs.max() if not theirs.is_complex() else theirs[0] + theirs[2]).item()
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: [lib.tensor(1.5, dtype=lib.float64), 2],
+        lambda lib: [lib.tensor(1.5, dtype=lib.float16)],
+        lambda lib: [2.0, lib.tensor(3)],
+        lambda lib: (lib.tensor(True), lib.tensor([7], dtype=lib.int32)),
+        lambda lib: [[lib.tensor(1), 2], [3, lib.tensor(4)]],
+        lambda lib: [lib.tensor([2.5]).requires_grad_(), 1j],
+        lambda lib: [lib.tensor([1.0, 2.0])],
+        lambda lib: [lib.tensor([1, 2])],
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_lists_of_tensors_are_of_numbers(make):
+    found = []
+    for library in (mg, torch):
+        try:
+            made = library.tensor(make(library))
+            found.append((str(made.dtype).rpartition(".")[2], made.tolist()))
+        except (TypeError, ValueError) as problem:
+            found.append((type(problem), str(problem)))
+    assert found[0] == found[1]
+
+
+def test_rows_of_data_are_views():
+    for library in (mg, torch):
+        x = grid(library, 3, 4)
+        x.tolist()
+        row, number, last = x[1], x[1, 2], x[-1, -1]
+        with pytest.raises(IndexError):
+            x[3]
+        with pytest.raises(IndexError):
+            x[0, -5]
+        with pytest.raises(IndexError):
+            x[0, 0, 0]
+        x[1, 2] = 50.0
+        row += 1
+        assert (number.item(), last.item(), row.tolist()) == (51.0, 11.0, [5.0, 6.0, 51.0, 8.0])
+        assert (row.stride(), number.storage_offset(), x[0].storage_offset()) == ((1,), 6, 0)

@@ -14,7 +14,8 @@ from weakref import ref
 
 import numpy as np
 
-from .. import packs
+from .. import packs, record
+from ..aliasing import row_of
 from ..ir import build, dtypes
 from ..ir.dtypes import Kind
 from ..recorder import current
@@ -175,6 +176,7 @@ def _split(x: Tensor, key: Any) -> Picked:
     return view, tensors, tuple(dims), tuple(sure) if any(sure) else ()
 
 
+_INTEGER = {int}
 _BOUNDS = frozenset({int, type(None)})
 
 
@@ -217,6 +219,11 @@ def _plain(key: Any, rank: int) -> tuple[Any, ...] | None:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
+    integers = key if key.__class__ is tuple else (key,)
+    if {*map(type, integers)} == _INTEGER and record.may_be_quick():
+        row = row_of(x, shape.basic_index.operator, integers)
+        if row is not None:
+            return row
     places = _plain(key, len(x._value().meta.shape))
     if places is not None:
         return shape.basic_index(x, places)  # type: ignore[no-any-return]
