@@ -87,14 +87,18 @@ def use_default_dtype(dtype: DType) -> None:
 def call(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """Record one call and return its Tensor(s); inside a definition, expand instead."""
     recorder = current.recorder
-    if _override is not None and (taken := _override(operator, inputs, attributes)) is not None:
-        return taken[0]
-    if recorder.autocast is not None and operator.precision is not None:
-        inputs = _autocast(operator, inputs, recorder.autocast)
+    casts = recorder.autocast is not None and operator.precision is not None
     try:
-        outputs = _usual(recorder, operator, inputs, attributes)
-        if outputs is None:
-            outputs = _call_values(recorder, operator, inputs, attributes)
+        outputs = None if casts else _usual(recorder, operator, inputs, attributes)
+        if outputs is None:  # classes of users are never part of a usual call
+            taken = None if _override is None else _override(operator, inputs, attributes)
+            if taken is not None:
+                return taken[0]
+            if casts:
+                inputs = _autocast(operator, inputs, recorder.autocast)
+                outputs = _usual(recorder, operator, inputs, attributes)
+            if outputs is None:
+                outputs = _call_values(recorder, operator, inputs, attributes)
     except Overridden as found:
         return found.result
     except errors.SparseOperand:
@@ -125,9 +129,11 @@ def _flush_if_due(recorder: Recorder) -> None:
 
 def call_view(operator: Operator, inputs: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
     """`call` for an operator whose result shares the storage of its first input."""
-    if _override is not None and (taken := _override(operator, inputs, attributes)) is not None:
-        return taken[0]
     base = inputs[0]
+    if _override is not None and base.__class__ not in handles:
+        taken = _override(operator, inputs, attributes)
+        if taken is not None:
+            return taken[0]
     if isinstance(base, handle_class):
         try:
             whole = base._storage.value

@@ -85,6 +85,10 @@ def test_replay():
     assert calls(mg.jit(training_step())) <= 150
 
 
+class Named(mg.Tensor):
+    """That there is a class of the user's costs the calls of plain tensors nothing."""
+
+
 @pytest.mark.parametrize(
     ("operator", "most"),
     [
