@@ -89,7 +89,7 @@ def _walk(recorder: Recorder, roots: Sequence[Value]) -> tuple[dict[int, Tapes],
             tapes = flushes[born] = {}
         results = tapes.get(step)
         if results is not None:
-            if not any([value is other for other in results]):
+            if value not in results:
                 results.append(value)
             continue
         tapes[step] = [value]
@@ -116,8 +116,10 @@ def _pending(steps: list[Record], tapes: Tapes, gradients: dict[int, Value | Non
         for value in tapes[step]:
             if value.epoch != recorder.epoch or value.position < 0:
                 raise Unfit
-            if any([_is_behind(v, value) for v in step.inputs]):
-                raise Unfit
+            place = value.position
+            for v in step.inputs:
+                if v.__class__ is Value and v.position > place and v.epoch == recorder.epoch:
+                    raise Unfit  # see `history.is_behind`
     part = Part(steps, tapes, gradients, None)
     parts = record_pass(
         part.sources, [None if g is None else from_value(g) for g in part.given], part.targets,
@@ -131,15 +133,6 @@ def _pending(steps: list[Record], tapes: Tapes, gradients: dict[int, Value | Non
         kept.append(tensor)
         gradients[id(target)] = tensor._value()
     record.flush(REASON)
-
-
-def _is_behind(source: Any, value: Value) -> bool:
-    """See `history.is_behind`."""
-    return (
-        source.__class__ is Value
-        and source.epoch == value.epoch
-        and source.position > value.position
-    )
 
 
 def _known(gradient: Value | None) -> Value:
