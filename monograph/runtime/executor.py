@@ -5,7 +5,8 @@ queue in order and runs them. It spins briefly when idle, then sleeps. `wait` sl
 with the GIL released, so that Ctrl-C is seen. The thread starts at the first submit and is the only
 one that enters OpenMP. In a forked child, and after exit has begun, there is no thread:
 programs run serially in the caller, inside `submit`. So do light programs that the caller waits for
-while the thread has nothing to do: they are over before another thread would have begun.
+while the thread has nothing to do, since they are over before another thread would have begun, and
+brief ones that take no longer than waking it.
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ class Executor:
             if self.watch is not None:
                 self.watch(frame)
             rests = submitted == completed and not self._serial
-            if rests and (reader.waits and frame.program.light or self._serves_calls()):
+            if rests and (_is_sooner_here(loop, frame.program) or self._serves_calls()):
                 return self._run_here(loop, frame, keep)
             ticket = frame.ticket = submitted + 1
             # Noted before it starts: Ctrl-C may strike after any line, and the memory must stay.
@@ -378,6 +379,11 @@ class Executor:
                 openmp.dismiss()
 
 
+def _is_sooner_here(loop: _Native, program: Program) -> bool:
+    """Whether the caller runs it in no more time than another thread would cost it."""
+    return program.light and (reader.waits or (program.brief and loop.asleep.value != 0))
+
+
 class _Native:
     """The compiled loop, as Python calls it."""
 
@@ -388,6 +394,7 @@ class _Native:
         self._keep = (runner, module)
         self.submitted = word.from_address(module.address("mg_submitted"))
         self.completed = word.from_address(module.address("mg_completed"))
+        self.asleep = ctypes.c_int.from_address(module.address("mg_asleep"))
         self._start = ctypes.CFUNCTYPE(ctypes.c_int)(module.address("mg_start"))
         self.finish = ctypes.CFUNCTYPE(None)(module.address("mg_finish"))
         # PYFUNCTYPE keeps the GIL: letting it go would cost more than the call.

@@ -97,6 +97,7 @@ class Program:
         self.keep = keep
         self.failures: list[Failure] = []
         self.light = False  # so short, and without Python, that any thread may run it alone
+        self.brief = False  # and shorter than waking another thread
         self.facts: Callable[[], Sequence[Any]] = tuple  # what is known of each instruction
         self._table = Table(self, instructions)
         self.packs: dict[int, Callable[..., None]] = {}  # by the number of addresses

@@ -334,6 +334,25 @@ def test_light_programs_run_in_the_thread_that_launches_them():
         assert total.item() == 24.0
 
 
+def test_brief_programs_do_not_wake_the_other_thread():
+    import monograph as mg
+
+    with mg.config.override(backend="cpu", tier0_limit=0):
+        brief, longer = mg.ones(8), mg.ones(1 << 15)
+        mg.eval(brief * 2), mg.eval(longer * 2)
+        mg.synchronize()
+        native, limit = EXECUTOR._native, time.monotonic() + 30
+        while not native.asleep.value and time.monotonic() < limit:
+            time.sleep(0.001)
+        before = native.submitted.value
+        made = brief * 2
+        mg.eval(made)  # nobody waits for it
+        assert native.submitted.value == before
+        mg.eval(longer * 2)
+        assert native.submitted.value == before + 1
+        assert made.tolist() == [2.0] * 8
+
+
 SMALL_PRODUCTS = """
 import os
 import monograph as mg

@@ -55,6 +55,7 @@ KERNELS_WORTH_HELP = 8  # fewer are compiled before a worker process has started
 
 # What some ten microseconds are enough for.
 LIGHT_BYTES, LIGHT_WORK = 1 << 18, 1 << 18
+BRIEF_BYTES, BRIEF_WORK, BRIEF_KERNELS = 1 << 17, 1 << 16, 64
 LIBRARY = 4  # times as fast as a kernel of ours, by operations
 
 WORK = 1 << 20  # operations of products that are worth a second thread
@@ -119,11 +120,24 @@ def is_light(facts: Sequence[Facts]) -> bool:
 
     Where the thread that launches it does, its kernels are not shared by several.
     """
-    moved = computed = 0
+    moved, computed, _ = _effort(facts)
+    return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
+
+
+def is_brief(facts: Sequence[Facts]) -> bool:
+    """Whether a program takes no longer than waking another thread."""
+    moved, computed, kernels = _effort(facts)
+    return moved <= BRIEF_BYTES and computed <= BRIEF_WORK and kernels <= BRIEF_KERNELS
+
+
+def _effort(facts: Sequence[Facts]) -> tuple[int, int, int]:
+    """Bytes that a program moves, operations that it computes, and kernels that it runs."""
+    moved = computed = kernels = 0
     for each in launched(facts):
         moved += each.bytes * each.times
         computed += each.flops * each.times // (LIBRARY if each.kind == "library" else 1)
-    return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
+        kernels += each.times
+    return moved, computed, kernels
 
 
 # A small result of a program lies where it lay before, once nobody holds that memory any more: to
@@ -167,7 +181,9 @@ class CpuExecutable:
         native_program.program.facts = lambda: facts_of_parts(parts, facts())
         on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
         small = not native_program.shares and image.plan.arena_bytes <= 2 * LIGHT_BYTES
-        native_program.program.light = small and not on_host and is_light(facts())
+        light = small and not on_host and is_light(facts())
+        native_program.program.light = light
+        native_program.program.brief = light and is_brief(facts())
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self._spoils = config.bounds_checks  # memory, before it runs: what is read must be written
@@ -222,14 +238,16 @@ class CpuExecutable:
     def run(self, leaves: Sequence[Value], slots: Sequence[Any]) -> list[Outcome]:
         """Launch; the results are valid once the executor has finished."""
         memories: list[Any] = [value.memory for value in leaves]
+        exposed = False
         try:
             addresses = [memory.address for memory in memories]
         except AttributeError:  # there is none: `locate` says why
-            addresses = [0]
-        exposed = False
-        if not all(addresses):  # some are not known yet, or the user may have changed the contents
             addresses = [value.locate() for value in leaves]
-            exposed = True in [memory.exposed for memory in memories]
+        if 0 in addresses:  # some are not known yet, or the user may have changed the contents
+            for n, address in enumerate(addresses):
+                if not address:
+                    addresses[n] = leaves[n].locate()
+                    exposed = exposed or memories[n].exposed
         results = [*self._addresses((*addresses, 0))]
         del results[-2:]
         made: list[Any] = [None] * len(results)
