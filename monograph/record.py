@@ -44,7 +44,7 @@ from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
 from .signatures import new_signature
 from .storage import InferenceStorage, Storage, Value, concrete, meta_of
-from .usual import handles, usual
+from .usual import LEAST, MOST, handles, usual
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
 Replaced = list[tuple[Value, Value]]  # results, and what their storages held
@@ -277,6 +277,8 @@ def _call_values(
             if value.requires_grad:
                 needs_grad = True
         elif kind in NUMBERS or given is None:
+            if kind is int and not LEAST <= given <= MOST:
+                raise OverflowError(f"{operator.name}() got {given}, which 64 bits do not hold")
             key.append(kind)
             values.append(given)
         elif isinstance(given, Live):

@@ -21,6 +21,7 @@ from .storage import Value, promises
 
 handles: set[type] = set()  # the classes of tensors whose calls nothing takes over
 _NUMBERS = frozenset({float, int, bool, type(None)})
+LEAST, MOST = -(1 << 63), (1 << 63) - 1  # what a slot holds of an int
 _NEAREST = 3  # frames between this one and a user's: `record.call`, and the operator's function
 _frame = sys._getframe
 _record = partial(object.__new__, Record)
@@ -58,6 +59,8 @@ def usual(
             if value.requires_grad:
                 needs_grad = True
         elif kind in _NUMBERS:
+            if kind is int and not LEAST <= given <= MOST:
+                return None
             key.append(kind)
             values.append(given)
         else:

@@ -48,7 +48,8 @@ def _publish(name: str) -> Any:
     >>> mg.{name}(mg.tensor([1, 2, 3]), 2).tolist() == [1 {sign} 2, 2 {sign} 2, 3 {sign} 2]
     True
     """
-    return operator(compared, inplace=True, aliases=others)
+    # Not widened: a number is rounded to the dtype that it is compared with, also to 16 bits.
+    return operator(compared, inplace=True, aliases=others, widen=False)
 
 
 eq, ne, lt, le, gt, ge = map(_publish, _SIGNS)
