@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import accumulate, count
 from typing import Any
 
@@ -42,6 +43,7 @@ from ..ir.node import (
     make,
 )
 from ..ir.operator import Operator, Rule, noting
+from ..ir.rows import LARGEST, Rows
 from ..runtime.waiting import reader, synchronize
 from ..storage import Memory, Meta, Value, meta_of
 from ..transform.derivative import vjp
@@ -65,6 +67,8 @@ class Kind:
     metas: tuple[Meta, ...] = ()  # of what it computes
     seconds = 0.0  # that a program would have saved, or will in the first call
     compiled = False
+    _nodes: Sequence[Node] = ()  # what it computes, until it is known whether that fits rows
+    _rows: Callable[..., list[Any]] | None = None
 
     def compile(self, made: Callable[[Recording], Executable]) -> None:
         """Let a program compute it from now on, if it reads nothing that NumPy does without."""
@@ -75,9 +79,19 @@ class Kind:
         self.call = _function(made(recording), recording, self.kinds, self.inputs, self.metas)
         self.compiled = True
 
+    def rows(self) -> Callable[..., list[Any]] | None:
+        """Its function for many inputs at once, see `ir/rows.py`; None if it has none."""
+        nodes, self._nodes = self._nodes, ()
+        if nodes:
+            with suppress(NoClosure):
+                self._rows = Rows(nodes).call
+        return self._rows
+
     def _use(self, outputs: Sequence[Node]) -> None:
         closure = Closure(outputs)
         self.inputs, self.call = closure.inputs, closure.call
+        if all([node.size <= LARGEST for node in outputs]):
+            self._nodes = outputs
         expected = sum([_expected(node) for node in ancestors(outputs)])
         if expected > DEAR:
             self.seconds = expected
@@ -152,7 +166,7 @@ class Sum(Kind):
     inputs = (0, 1)
 
     def __init__(self) -> None:
-        self.call = lambda a, b: [a + b]
+        self.call = self._rows = lambda a, b: [a + b]
 
 
 class Call(Kind):

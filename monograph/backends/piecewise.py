@@ -22,6 +22,7 @@ from ..runtime import status
 from ..storage import Meta, meta_of
 from .calls import DEAR, Call, Kind, Sum, call_of, pull_of
 from .reference import ByNumPy
+from .rows import Joiner
 
 LAUNCH = 3e-4  # seconds for one call that NumPy may take without a program being worth it
 FUSED = 0.6  # of the time of calls that are programs, what one program for all of them takes
@@ -65,7 +66,7 @@ class Piecewise(ByNumPy):
         kept = {cell for cell, number in zip(self._codes, self._of_codes) if number in asked}
         self._wanted = [self._cell(position) for position in recording.wanted]
         self._kinds = [self._metas[cell] for cell in self._wanted]
-        self._drop_unused(kept)
+        self._arrange(kept)
         super().__init__(recording.wanted, recording.writes, bool(self._noted))
 
     @property
@@ -210,6 +211,15 @@ class Piecewise(ByNumPy):
             cell = total
         sums[position] = cell
 
+    def _arrange(self, codes: set[int]) -> None:
+        """Leave out what nothing wanted depends on, and do what turns of a loop do in one step."""
+        self._drop_unused(codes)
+        joined = Joiner(self._metas, self._new).join([step[:3] for step in self._steps])
+        if joined is not None:
+            self._steps = [(*step, ()) for step in joined]
+            self._drop_unused(codes)
+        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in codes]
+
     def _drop_unused(self, codes: set[int]) -> None:
         """Leave out what nothing wanted depends on; see where cells are read for the last time."""
         needed = {*self._wanted, *codes}
@@ -220,7 +230,6 @@ class Piecewise(ByNumPy):
                 kept.append((kind, read, filled, tuple(free)))
                 needed.update(read)
         self._steps = kept[::-1]
-        self._checked = [pair for pair in enumerate(self._codes) if pair[1] in codes]
 
     # --- running ---
 

@@ -65,7 +65,7 @@ class Closure:
         numbers = {n.attributes[0] for n in order if isinstance(n, (Buffer, Slot))}
         self.inputs = tuple(sorted(numbers))
         for node in order:
-            if _spread_of(node) is None:  # else it is written where it is read
+            if spread_of(node) is None:  # else it is written where it is read
                 self._names[node.id] = self._write(node)
         arguments = ", ".join(f"a{number}" for number in self.inputs)
         results = ", ".join([self._name(node) for node in outputs])
@@ -147,7 +147,7 @@ class Closure:
 
     def _operands(self, node: Map) -> list[str]:
         """What a function is applied to: NumPy itself repeats what is to be broadcast."""
-        spread = [_spread_of(source) for source in node.inputs]
+        spread = [spread_of(source) for source in node.inputs]
         if None not in spread and node.shape:
             spread[0] = None  # one has the shape of the result
         found = []
@@ -270,7 +270,7 @@ def _spread(read: index.Read, axes: dict[Any, int], shape: Shape) -> tuple[int, 
     return tuple([extent if k in numbers else 1 for k, extent in enumerate(shape)])
 
 
-def _spread_of(node: Node) -> Shape | None:
+def spread_of(node: Node) -> Shape | None:
     """The shape in which a node's operand is to be given so that NumPy broadcasts it to the node.
 
     None of a node that is no broadcast. Axes stay in their order, and others of one place between.

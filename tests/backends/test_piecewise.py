@@ -7,6 +7,7 @@ import monograph as mg
 import monograph.nn.functional as F
 from monograph import backends, record
 from monograph.backends import calls, piecewise
+from monograph.backends.rows import FEWEST, Together
 from monograph.compiler.pipeline import compile_recording
 from monograph.programs import Programs
 from monograph.runtime import status
@@ -243,3 +244,63 @@ def test_data_is_checked_where_only_a_derivative_is_wanted(monkeypatch, compiles
         (gradient,) = mg.autograd.grad(x[mg.tensor([0, 7])].sum(), x)
         with pytest.raises(IndexError, match="index 7 is out of range.*test_piecewise.py"):
             gradient.tolist()
+
+
+def losses(m, values, returns, rate):
+    """What an episode ends with: a loss for each turn, stacked and summed."""
+    made, half = [], rate * 0.5  # leaves in the order of their use
+    for value, wanted in zip(values, returns, strict=True):
+        gap = wanted - value
+        made.append(-(value * gap) - half + F.smooth_l1_loss(value, wanted))
+    return m.stack(made).sum()
+
+
+@pytest.mark.parametrize("turns", [3, 4, 16])
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_turns_that_do_the_same_are_done_at_once(turns, shape):
+    def step(rate, *given):
+        values, returns = given[:turns], given[turns:]
+        ends = [values[0], values[-1], rate]
+        for each in ends:
+            each.requires_grad_()
+        loss = losses(mg, values, returns, rate)
+        return [loss, *mg.autograd.grad(loss, ends)]
+
+    arrays = [draws.standard_normal((1, *shape)).astype(np.float32) for _ in range(2 * turns)]
+    made = agree(step, np.array(0.3, np.float32), *[a.reshape(shape) for a in arrays])
+    few = sum([isinstance(each, Together) for each, *_ in made._steps])
+    assert bool(few) == (turns >= FEWEST)
+    if turns == 16:
+        assert len(made._steps) < 80  # of 250
+
+
+def test_turns_that_follow_one_another_stay_as_they_are():
+    def step(*given):
+        total, made = given[0], []
+        for each in given[1:]:
+            total = total * 0.5 + each
+            made.append(total)
+        return [mg.stack(made)]
+
+    made = agree(step, *draws.standard_normal((9, 2)).astype(np.float32))
+    products = [each for each, *_ in made._steps if isinstance(each, Together)]
+    assert not products
+
+
+def test_turns_that_read_one_value_or_numbers_of_their_own():
+    def step(x, *given):
+        made = [each * x + float(n) for n, each in enumerate(given)]
+        return [
+            *made,
+            mg.stack([each < 1.0 for each in made]),
+            mg.stack([x * 2.0 - n for n in made]),
+        ]
+
+    agree(step, *draws.standard_normal((7, 2)).astype(np.float32))
+
+
+def test_checks_stay_those_of_their_calls():
+    def step(x, *places):
+        return [mg.stack([x[place] for place in places]).sum()]
+
+    agree(step, X[0], *[np.array(n % 4) for n in range(6)])
