@@ -37,31 +37,38 @@ def is_near(recorder: Recorder, value: Value) -> list[Record] | None:
     if config.backend != "cpu" or not config.tier0_limit:
         return None
     order: list[Record] = []
-    if _gather(value, recorder.epoch, order, ELEMENTS) < 0:
+    if _gather(value, recorder.epoch, order, ELEMENTS, CALLS) < 0:
         return None
     return order
 
 
-def _gather(value: Value, epoch: int, order: list[Record], left: int) -> int:
+def _gather(value: Value, epoch: int, order: list[Record], left: int, depth: int) -> int:
     """Put the calls that a value needs into order; how many elements are left, or -1."""
     made = value.record
-    if value.epoch != epoch or made.__class__ is not Record or len(order) == CALLS:
+    if value.epoch != epoch or made.__class__ is not Record or not depth or len(order) == CALLS:
         return -1
     if made in order:
         return left
-    if not _is_exact(made.signature):
+    if not _may_be_exact(made.signature):
         return -1
     for given in made.inputs:
         if given.__class__ is not Value:
             continue
         if given.memory is None:
-            left = _gather(given, epoch, order, left)
+            left = _gather(given, epoch, order, left, depth - 1)
         else:
             left -= given.meta.size
         if left < 0:
             return -1
+    if not _is_exact(made.signature):
+        return -1
     order.append(made)
     return left if len(order) <= CALLS else -1
+
+
+def _may_be_exact(signature: Signature) -> bool:
+    """Whether a call rounds nothing: all that is known before its function is put together."""
+    return signature.operator.view or not any([meta.smooth for meta in signature.outputs])
 
 
 def _is_exact(signature: Signature) -> bool:
@@ -73,8 +80,6 @@ def _is_exact(signature: Signature) -> bool:
 
 
 def _call_of(signature: Signature) -> Any:
-    if not signature.operator.view and any([meta.smooth for meta in signature.outputs]):
-        return None
     from .backends import calls  # at the first need: programs that read nothing do without
 
     made = calls.call_of(signature.operator, signature.attributes, signature.inputs)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import monograph as mg
+from monograph.backends import calls
 
 
 @pytest.fixture(autouse=True)
@@ -135,3 +136,21 @@ def test_leaves_that_others_read_stay():
     behind = y * x.argmax() + before
     assert bool((x > 2).any())
     assert behind.tolist() == [3.0, 2.0, 6.0]
+
+
+def test_long_chains_are_left_to_programs():
+    x = mg.tensor([1])
+    x.tolist()
+    for _ in range(3000):
+        x = x + 1
+    assert int(x) == 3001
+
+
+def test_what_rounds_is_found_before_functions_are_made(monkeypatch):
+    asked = []
+    found = calls.call_of
+    monkeypatch.setattr(calls, "call_of", lambda *given: asked.append(given) or found(*given))
+    x = mg.tensor([0.5, 1.5, 7.5])  # of a length that nobody asked about
+    x.tolist()
+    assert bool((x / 3.0 <= 1.0).any())
+    assert not asked

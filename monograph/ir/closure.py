@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import build, by_numpy, index, reference, scalar
 from .convert import converted, widened
-from .dtypes import accumulator
+from .dtypes import DType, accumulator
 from .node import (
     Buffer,
     Const,
@@ -140,9 +141,7 @@ class Closure:
             f"widened({name})" if source.dtype.is_half else name
             for name, source in zip(operands, node.inputs, strict=True)
         ]
-        samples = [widened(np.ones(1, source.dtype.numpy)) for source in node.inputs]
-        with np.errstate(all="ignore"):
-            made = np.asarray(function(*samples)).dtype
+        made = _dtype_of(function, *[source.dtype for source in node.inputs])
         return self._typed(f"{self._constant(function)}({', '.join(wide)})", node, made)
 
     def _operands(self, node: Map) -> list[str]:
@@ -257,6 +256,14 @@ class Closure:
         array = self._constant(np.asarray)
         given = "".join([f", {array}({name})" for name in operands])
         return f"{meaning}({itself}{given})"
+
+
+@lru_cache(maxsize=1 << 12)
+def _dtype_of(function: Callable[..., Any], *dtypes: DType) -> np.dtype[Any]:
+    """The dtype that NumPy gives a function of arrays of these."""
+    samples = [widened(np.ones(1, dtype.numpy)) for dtype in dtypes]
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*samples)).dtype
 
 
 def _spread(read: index.Read, axes: dict[Any, int], shape: Shape) -> tuple[int, ...] | None:

@@ -120,24 +120,53 @@ def is_light(facts: Sequence[Facts]) -> bool:
 
     Where the thread that launches it does, its kernels are not shared by several.
     """
-    moved, computed, _ = _effort(facts)
-    return moved <= LIGHT_BYTES and computed <= LIGHT_WORK
+    return weight_of(facts) <= LIGHT
 
 
-def is_brief(facts: Sequence[Facts]) -> bool:
-    """Whether a program takes no longer than waking another thread."""
-    moved, computed, kernels = _effort(facts)
-    return moved <= BRIEF_BYTES and computed <= BRIEF_WORK and kernels <= BRIEF_KERNELS
+KnownFacts = Callable[[], Sequence[Facts]]
+HEAVY, LIGHT, BRIEF = 2, 1, 0
 
 
-def _effort(facts: Sequence[Facts]) -> tuple[int, int, int]:
-    """Bytes that a program moves, operations that it computes, and kernels that it runs."""
+def weight_of(facts: Sequence[Facts]) -> int:
+    """How long a program takes: a light one no longer than handing it to another thread does.
+
+    A brief one takes no longer than waking that thread.
+    """
     moved = computed = kernels = 0
     for each in launched(facts):
         moved += each.bytes * each.times
         computed += each.flops * each.times // (LIBRARY if each.kind == "library" else 1)
         kernels += each.times
-    return moved, computed, kernels
+    if moved > LIGHT_BYTES or computed > LIGHT_WORK:
+        return HEAVY
+    brief = moved <= BRIEF_BYTES and computed <= BRIEF_WORK and kernels <= BRIEF_KERNELS
+    return BRIEF if brief else LIGHT
+
+
+class Weights:
+    """The weights of a program at many sizes, which grow with the sizes.
+
+    So that of sizes between those of two known ones is known where theirs are the same.
+    """
+
+    KNOWN = 16
+
+    def __init__(self) -> None:
+        self._known: list[tuple[tuple[int, ...], int]] = []
+
+    def at(self, values: Values, facts: KnownFacts) -> int:
+        """The weight at these sizes; `facts` are asked for where nothing tells."""
+        here = tuple(values.values())
+        least, most = BRIEF, HEAVY
+        for sizes, weight in self._known:
+            if all([a >= b for a, b in zip(here, sizes, strict=True)]):
+                least = max(least, weight)
+            if all([a <= b for a, b in zip(here, sizes, strict=True)]):
+                most = min(most, weight)
+        if least != most:
+            least = weight_of(facts())
+            self._known = [*self._known[1 - self.KNOWN :], (here, least)]
+        return least
 
 
 # A small result of a program lies where it lay before, once nobody holds that memory any more: to
@@ -159,9 +188,6 @@ def _counts() -> tuple[int, int]:
 _MEMORY_ALONE, _BLOCK_ALONE = _counts()
 
 
-KnownFacts = Callable[[], Sequence[Facts]]
-
-
 def _same(facts: Sequence[Facts]) -> Sequence[Facts]:
     return facts
 
@@ -170,8 +196,9 @@ class CpuExecutable:
     """A program with the positions of its results. `compilation` is None for one from disk."""
 
     def __init__(
-        self, image: Image, native_program: NativeProgram, known: KnownFacts | None = None
-    ) -> None:
+        self, image: Image, native_program: NativeProgram, known: KnownFacts | None = None,
+        weigh: Callable[[KnownFacts], int] = lambda facts: weight_of(facts()),
+    ) -> None:  # fmt: skip
         self.outputs = image.wanted
         self.writes = image.writes
         self.checks = image.checks
@@ -181,9 +208,9 @@ class CpuExecutable:
         native_program.program.facts = lambda: facts_of_parts(parts, facts())
         on_host = any(isinstance(step, HostStep) for step in flat(image.plan.steps))
         small = not native_program.shares and image.plan.arena_bytes <= 2 * LIGHT_BYTES
-        light = small and not on_host and is_light(facts())
-        native_program.program.light = light
-        native_program.program.brief = light and is_brief(facts())
+        weight = weigh(facts) if small and not on_host else HEAVY
+        native_program.program.light = weight <= LIGHT
+        native_program.program.brief = weight <= BRIEF
         # Whether it may fail.
         self.watched = bool(image.checks) or on_host or config.bounds_checks
         self._spoils = config.bounds_checks  # memory, before it runs: what is read must be written
@@ -418,6 +445,7 @@ class Instances:
         self._first: NativeProgram | None = None
         self._distinct: dict[Extent, int] = {}
         self._table = np.zeros(0, np.int64)
+        self._weights = Weights()
 
     def bind(self, values: Values) -> CpuExecutable:
         """The program at given sizes: addresses and primitives, without any compilation."""
@@ -434,7 +462,7 @@ class Instances:
         )
         counters = statistics.counters
         counters.arena_bytes = max(counters.arena_bytes, plan.arena_bytes)
-        executable = CpuExecutable(image, program, facts)
+        executable = CpuExecutable(image, program, facts, partial(self._weights.at, values))
         made.packed_bytes = executable.packed_bytes
         if self._names:
             executable.image = lambda: self._image(image, values, facts())
