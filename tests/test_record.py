@@ -12,7 +12,7 @@ import pytest
 import monograph as mg
 from monograph import pending
 from monograph.recorder import current
-from monograph.storage import Value, promises
+from monograph.storage import Value, address_of, promises
 
 
 @pytest.fixture(autouse=True, params=["reference", "cpu"])
@@ -380,3 +380,15 @@ def test_promises_are_made_as_values_are():
     value = Value(kind, "record", 0, 7, 3)
     fields = [name for name in Value.__slots__ if name != "__weakref__"]
     assert [getattr(promise, name) for name in fields] == [getattr(value, name) for name in fields]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.ones(3, np.float32), np.ones(()), np.zeros((0, 3)), np.arange(10)[3:],
+        np.ones(2, mg.bfloat16.numpy), np.frombuffer(b"abcdefgh", np.int64), np.ones(4, complex),
+    ],
+    ids=["floats", "alone", "empty", "behind", "of 16 bits", "only to read", "complex"],
+)  # fmt: skip
+def test_the_address_of_any_array(array):
+    assert address_of(array) == array.ctypes.data
