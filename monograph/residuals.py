@@ -26,7 +26,7 @@ class Residuals:
     """
 
     REMEMBERED = 512  # flushes
-    SMALL = 1 << 10  # elements
+    SMALL = 1 << 14  # elements
     LENGTH = 1 << 20  # parts of calls
 
     def __init__(self) -> None:

@@ -261,7 +261,7 @@ _buffer = ctypes.c_char.from_buffer
 def address_of(array: np.ndarray) -> int:
     """Where the first element lies. `array.ctypes.data` would take five times as long."""
     try:
-        return ctypes.addressof(_buffer(array))
+        return ctypes.addressof(_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):  # read-only, empty, 16 bits
         address: int = array.__array_interface__["data"][0]
         return address

@@ -250,7 +250,8 @@ class Planner:
     once: set[int] = field(default_factory=set)  # units of a body that run in the first turn only
     steady: set[int] = field(default_factory=set)  # units of a body: products by the same weights
     packs: Accept | None = None  # whether the library has a layout for such weights
-    _calls: dict[int, LibraryFacts] = field(default_factory=dict)  # by unit number
+    _open: dict[int, LibraryFacts] = field(default_factory=dict)  # by unit number, for any sizes
+    _calls: dict[int, LibraryFacts] = field(default_factory=dict)  # the same, at these
     _packed: set[int] = field(default_factory=set)
     _inner: dict[int, Plan] = field(default_factory=dict)  # of their bodies
     workspaces: dict[int, dict[str, int]] = field(default_factory=dict)  # by unit number, bytes
@@ -511,7 +512,10 @@ class Planner:
 
     def _call(self, unit: Unit) -> LibraryFacts:
         assert unit.library is not None
-        found = step_at(step_of(unit.library, self.fusion.layouts.strides), self.values)
+        step = self._open.get(unit.number)
+        if step is None:
+            step = self._open[unit.number] = step_of(unit.library, self.fusion.layouts.strides)
+        found = step_at(step, self.values)
         if unit.number in self.steady and self.packs is not None and self.packs(*found):
             self._packed.add(unit.number)
             kind, layouts, options = found

@@ -143,6 +143,7 @@ class Library:
         self.process = os.getpid()
         self.engine = self.create("dnnl_engine_create", ENGINE_CPU, 0)
         self.stream = self.create("dnnl_stream_create", self.engine, STREAM_IN_ORDER)
+        self._addresses: dict[str, int] = {}
 
     def status(self, function: str, *arguments: object) -> int:
         """Call a function that returns a status, and return that status."""
@@ -170,7 +171,11 @@ class Library:
 
     def address(self, function: str) -> int:
         """The address of a C function, for native code that calls it."""
-        return ctypes.cast(getattr(self.functions, function), c_void_p).value or 0
+        found = self._addresses.get(function)
+        if found is None:
+            found = ctypes.cast(getattr(self.functions, function), c_void_p).value or 0
+            self._addresses[function] = found
+        return found
 
 
 def check(function: str, status: int) -> None:
