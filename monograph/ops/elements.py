@@ -1,10 +1,12 @@
-"""Writing numbers into known data at the call, instead of recording it.
+"""Writing into known data at the call, instead of recording it.
 
-Programs fill tensors in Python loops, one place after the other: the words of a text, the ones of a
-one-hot code, the cells of a table. Recorded, each write would be a new version of the whole tensor.
-Where the contents are known and nobody else holds them, the number is put into memory; where
-somebody does, as a recording or another view, into a copy, which then is the tensor's alone. A
-tensor of zeros that is still to be made is made for it.
+Programs fill tensors in Python loops, one place after the other: the words of a text, the rows of
+a batch, each of its own length, the ones of a one-hot code, the cells of a table. Recorded, each
+write would be a new version of the whole tensor, and lengths would be numbers of the program that
+reads the batch. Where the contents are known and nobody else holds them, what is written is put
+into memory; where somebody does, as a recording or another view, into a copy, which then is the
+tensor's alone. A tensor that is still to be made is made for it if that takes a call or two
+(`near.py`).
 """
 
 from __future__ import annotations
@@ -23,26 +25,82 @@ from ..tensor import Tensor
 from .shape import full_of
 
 LARGEST = {32: 3.4e38, 64: 1.7e308}  # of floats, by their bits; what is beyond is left to operators
+LONGEST = 1 << 14  # elements that are computed or copied for one write
 _HELD = 3  # references to an object that a storage, a local name and `getrefcount` have
 
 
-def put(x: Tensor, key: Any, number: Any) -> bool:
-    """Do x[key] = number for integers at the call; False where it is to be recorded."""
+def put(x: Tensor, key: Any, new: Any) -> bool:
+    """Do x[key] = new for integers and slices at the call; False where it is to be recorded."""
     places = key if key.__class__ is tuple else (key,)
     for place in places:
-        if place.__class__ is not int:
+        if place.__class__ is not int and not _is_plain_slice(place):
             return False
-    if not _is_plain(x) or not _fits(number, x.dtype):
-        return False
     shape = x.shape
     if len(places) > len(shape):
         return False
     for place, extent in zip(places, shape, strict=False):
-        if not -extent <= place < extent:
+        if place.__class__ is int and not -extent <= place < extent:
             return False  # the operator says what is wrong
-    _memory(x)[places] = number
+    source = _contents(new, x) if isinstance(new, Tensor) else None
+    if source is None and not _fits(new, x.dtype):
+        return False
+    if not _is_plain(x):
+        return False
+    rows = source is not None or any([place.__class__ is slice for place in places])
+    if rows and x._storage.value.meta.size > LONGEST and not _is_alone(x):
+        return False  # it would be copied
+    if source is None:
+        _memory(x)[places] = new
+    elif not _copied(source, _memory(x)[(*places, ...)]):
+        return False
     _noted(x)
     return True
+
+
+def _is_plain_slice(place: Any) -> bool:
+    """Whether NumPy takes the slice as PyTorch does: bounds of Python's, and a step forward."""
+    if place.__class__ is not slice:
+        return False
+    bounds = {place.start.__class__, place.stop.__class__} <= _BOUNDS
+    return bounds and (place.step is None or (place.step.__class__ is int and place.step > 0))
+
+
+_BOUNDS = {int, type(None)}
+
+
+def _contents(new: Tensor, x: Tensor) -> np.ndarray | None:
+    """What a tensor holds, if that is known and is written into x as it is."""
+    storage = new._storage
+    if new.dtype is not x.dtype or new.requires_grad or storage is x._storage:
+        return None
+    if storage.__class__ is not Storage or config.backend not in HOST:
+        return None
+    if new.numel() > LONGEST or not _is_known(storage):
+        return None
+    if new._view is not None and (new._view.value.requires_grad or new._geometry().reads):
+        return None
+    memory = storage.value.memory
+    if new._view is None and memory.data is not None and sys.getrefcount(memory) == _HELD:
+        return memory.data  # no launch holds it: there is nothing to wait for
+    return new._array()
+
+
+def _copied(source: np.ndarray, target: np.ndarray) -> bool:
+    """Write an array over another; False if it does not fit, as the operator then says."""
+    if source.size == 1:
+        target[...] = source.reshape(())
+    elif source.shape == target.shape:
+        target[...] = source
+    else:
+        return False
+    return True
+
+
+def _is_known(storage: Storage) -> bool:
+    """Whether there are contents, if need be after a call or two."""
+    if storage.value.memory is None and storage.value.meta.size <= LONGEST:
+        record.read_near(storage)
+    return storage.value.memory is not None
 
 
 def add(x: Tensor, number: Any) -> bool:
@@ -77,8 +135,8 @@ def _is_linked(x: Tensor) -> bool:
 
 def _memory(x: Tensor) -> np.ndarray:
     """The places of x in memory that is its storage's alone, to be written."""
-    record.wait()
-    if not _is_alone(x):
+    if not _is_alone(x):  # nor is it while a launch holds it
+        record.wait()
         _own(x._storage)
     packs.forget(x._storage.value)
     return x._array()
@@ -95,7 +153,11 @@ def _is_plain(x: Tensor) -> bool:
     if whole.meta.strides is not None:
         return False
     memory = whole.memory
-    if (_filling(whole) is None) if memory is None else (memory.part_of is not None):
+    if memory is None and _filling(whole) is None:
+        if not _is_known(storage):
+            return False
+        memory = storage.value.memory
+    if memory is not None and memory.part_of is not None:
         return False
     if view is None:
         return True

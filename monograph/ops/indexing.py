@@ -248,7 +248,7 @@ def put_at(
 
 def setitem(x: Tensor, key: Any, new: Any) -> None:
     """x[key] = new."""
-    if not isinstance(new, Tensor) and elements.put(x, key, new):
+    if elements.put(x, key, new):
         return
     if isinstance(key, Tensor) and key.dtype is dtypes.bool_ and _is_number(new):
         if tuple(key.shape) == tuple(x.shape[: key.ndim]):

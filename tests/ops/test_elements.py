@@ -160,3 +160,91 @@ def test_adding_to_an_element_is_one_write():
     y[1] += w[0]
     assert mg.stats().pending - before <= 6  # what is read, the sum, and one write
     assert y.tolist() == [2.0, 5.0, 6.0]
+
+
+# --- rows and slices ----------------------------------------------------------------------------
+
+
+def padded(m, rows):
+    """A batch of sequences of many lengths, as collate functions put it together."""
+    longest = max(map(len, rows))
+    ids = m.full((len(rows), longest), 1, dtype=m.int64)
+    mask = m.zeros(len(rows), longest, dtype=m.bool)
+    spread = m.zeros(len(rows), longest, 2)
+    for n, row in enumerate(rows):
+        ids[n, : len(row)] = m.tensor(row)
+        mask[n, : len(row)] = True
+        spread[n, len(row) :] = -1.5
+        spread[n, 0, :] = m.tensor([0.5, float(n)])
+    labels = ids.clone()
+    labels[:, :2] = -100
+    return [each.tolist() for each in (ids, mask, spread, labels)]
+
+
+def test_batches_of_many_lengths_are_no_part_of_programs():
+    rows = [[5, 6, 7], [8], [9, 10, 11, 12]]
+    mg.stats.reset()
+    with mg.config.override(tier0_limit=32):
+        made = padded(mg, rows)
+    assert mg.stats().flushes == 0
+    assert made == padded(torch, rows)
+
+
+KEYS = [
+    0, -1, (1, 2), slice(None), slice(1, 3), slice(None, None, 2), slice(-2, None), slice(5, 2),
+    (slice(None), 1), (0, slice(1, None)), (slice(0, 2), slice(0, 9, 3)), slice(3, 100),
+]  # fmt: skip
+SOURCES = {
+    "number": lambda m, d: 1, "alone": lambda m, d: m.tensor(2).to(d),
+    "one": lambda m, d: m.tensor([[3]]).to(d), "row": lambda m, d: m.tensor([1, 0, 2, 3]).to(d),
+    "two": lambda m, d: m.tensor([1, 0]).to(d), "piece": lambda m, d: m.arange(6).to(d)[2:],
+    "turned": lambda m, d: m.arange(8).to(d).view(4, 2).t(),
+    "other": lambda m, d: m.tensor([1.5, 2.5, 0.0, 1.0], dtype=m.float64),
+    "pending": lambda m, d: (m.arange(4.0).exp() * 2).to(d),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "view"])
+def test_rows_and_slices_as_pytorch_writes_them(dtype, source, whole):
+    for key in KEYS:
+        outcomes = []
+        for m in (torch, mg):
+            base = m.zeros(6, 4, dtype=getattr(m, dtype))
+            x = base if whole else base[1:5]
+            before, twice = x[0], x.clone()
+            try:
+                x[key] = SOURCES[source](m, getattr(m, dtype))
+                outcomes.append([t.double().tolist() for t in (base, x, before, twice)])
+            except (RuntimeError, IndexError, ValueError) as error:
+                outcomes.append([c for c in (IndexError, ValueError) if isinstance(error, c)])
+        if isinstance(outcomes[0][0] if outcomes[0] else None, list):
+            assert outcomes[0] == outcomes[1], key
+        else:
+            assert not isinstance(outcomes[1][0] if outcomes[1] else None, list), key
+
+
+def test_rows_that_share_memory_or_are_on_their_way():
+    x = mg.arange(4.0)
+    x[0:2] += 1.0
+    x[2:] = x[:2]
+    assert x.tolist() == [1.0, 2.0, 1.0, 2.0]
+    weight = mg.ones(3, requires_grad=True)
+    data = mg.zeros(2, 3)
+    used = (data * weight).sum()
+    data[0] = mg.tensor([1.0, 2.0, 3.0])
+    (data * weight).sum().backward()
+    assert weight.grad.tolist() == [1.0, 2.0, 3.0] and used.item() == 0.0
+    data[1] = weight * 2
+    assert data.requires_grad and data.tolist() == [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]
+
+
+def test_a_large_tensor_that_others_hold_is_not_copied_for_a_row():
+    table = mg.zeros(1 << 16, 2)
+    table.tolist()
+    held = table * 1
+    mg.stats.reset()
+    table[3] = mg.tensor([1.0, 2.0])
+    assert mg.stats().pending > 0
+    assert table[3].tolist() == [1.0, 2.0] and held[3].tolist() == [0.0, 0.0]
