@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+import torch as pytorch
+
 import monograph as mg
 import monograph.torch as torch
 
@@ -59,3 +62,20 @@ def test_names_of_types_that_no_tensor_has():
     assert torch.complex32.is_complex and torch.complex32.itemsize == 4
     assert torch.autograd.forward_ad.unpack_dual(torch.ones(1)).tangent is None
     assert torch.float8_e5m2.is_floating_point and torch.Future is torch.futures.Future
+
+
+def test_all_of_pytorchs_types_have_names():
+    own = {name: kind for name, kind in vars(pytorch).items() if isinstance(kind, pytorch.dtype)}
+    for name, kind in own.items():
+        if name in ("bit", "chalf"):
+            continue  # other names of `uint1` and `complex32`
+        here = getattr(torch, name)
+        facts = ("itemsize", "is_floating_point", "is_complex")
+        assert [getattr(here, fact) for fact in facts] == [getattr(kind, fact) for fact in facts]
+        try:
+            assert here.is_signed == kind.is_signed
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                here.is_signed  # noqa: B018
+    with pytest.raises(AttributeError, match=r"torch\.uint4 is a name only"):
+        torch.zeros(2, dtype=torch.uint4)

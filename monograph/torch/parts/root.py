@@ -51,24 +51,40 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 has_mkl = has_lapack = has_openmp = has_spectral = True
 has_cuda = has_cudnn = has_mps = False
 
-ABSENT_TYPES = (
-    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32",
+_NARROW = ("int1", "int2", "int3", "int4", "int5", "int6", "int7")
+_FLOATS = (
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float4_e2m1fn_x2",
 )  # fmt: skip
+_CODES = (
+    "qint8", "quint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16", "bits1x8", "bits2x4",
+    "bits4x2",
+)  # fmt: skip
+_BYTES = {"complex32": 4, "qint32": 4, "bits16": 2}  # of the others, one
+ABSENT_TYPES = (*_FLOATS, "complex32", *_NARROW, *[f"u{name}" for name in _NARROW], *_CODES)
 
 
 class ElementType:
     """The name of an element type that no tensor has here; libraries list them."""
 
-    is_signed = True
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_complex = name.startswith("complex")
-        self.is_floating_point = not self.is_complex
-        self.itemsize = 4 if self.is_complex else 1
+        self.is_floating_point = name in _FLOATS
+        self.itemsize = _BYTES.get(name, 1)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has numbers below zero; codes of numbers have no answer."""
+        if self.name in _CODES:
+            raise RuntimeError(f"{self} has no sign: its elements are codes, not numbers")
+        return not self.name.startswith("uint") and self.name != "float8_e8m0fnu"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self!r} is a name only: there are no tensors of it ({name})")
 
     def __repr__(self) -> str:
-        return f"torch.{self.name}"
+        return f"torch.{self.__dict__.get('name')}"
 
 
 globals().update({name: ElementType(name) for name in ABSENT_TYPES})
