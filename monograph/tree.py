@@ -69,6 +69,11 @@ def register(kind: type, take_apart: Callable[..., Any], put_together: Callable[
     _registered[kind] = Container(take_apart, put_together)
 
 
+def forget(kind: type) -> None:
+    """Make a registered class a leaf again."""
+    _registered.pop(kind, None)
+
+
 def children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
     """(names, parts) of a container, or None for a leaf."""
     if tree is None:

@@ -97,7 +97,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "autograd.profiler": _parts("profiler"),
     "autograd.variable": _parts("autograd"),
     "utils": _parts("utils"),
-    "utils._pytree": _parts("pytree"),
+    "utils._pytree": _parts("pytree", "pytree_nodes"),
     "utils.checkpoint": _parts("checkpoint"),
     "utils.benchmark": _parts("benchmark"),
     "utils.cpp_extension": _parts("shells#CPP_EXTENSION"),
