@@ -108,3 +108,41 @@ def test_parts_of_the_protocol():
     assert not overrides.has_torch_function((torch.ones(1), 3))
     assert overrides.has_torch_function((torch.ones(1), Answer()))
     assert overrides.handle_torch_function(mg.exp, (Answer(),), Answer()) == "taken"
+
+
+def test_modes_take_the_calls_of_all_tensors(lib):
+    seen = []
+
+    class Watching(lib.overrides.TorchFunctionMode):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.name, func.__name__, types))
+            return func(*args, **(kwargs or {}))
+
+    x = lib.nn.Parameter(lib.ones(2))
+    with Watching("outer") as outer, Watching("inner"):
+        y = lib.exp(x)
+        lib.nn.functional.silu(y)
+    assert outer.name == "outer" and type(y) is lib.Tensor
+    names = [("inner", "exp"), ("outer", "exp"), ("inner", "silu"), ("outer", "silu")]
+    assert [(mode, name) for mode, name, _ in seen] == names
+    y.sum().backward()
+    assert len(seen) == 4 and x.grad.tolist() == y.tolist()
+
+
+def test_a_mode_replaces_results_and_errors_pass(lib):
+    class Instead(lib.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func is lib.nn.functional.gelu:
+                return args[0]
+            raise ValueError(func.__name__)
+
+    x = lib.zeros(1)
+    with Instead():
+        assert lib.nn.functional.gelu(x) is x
+        with pytest.raises(ValueError, match="exp"):
+            lib.exp(x)
+    assert lib.exp(x).tolist() == [1.0]

@@ -8,6 +8,7 @@ import torch
 
 import monograph as mg
 from monograph import nn
+from monograph.torch.nn import init
 
 SHAPE = (200, 30, 3, 3)
 
@@ -159,3 +160,11 @@ def test_errors_and_warnings_of_initialisers():
     with pytest.warns(UserWarning, match="2 std"):
         nn.init.trunc_normal_(mg.zeros(1), mean=1.0, std=0.1, a=0.0, b=0.79)
     assert nn.init.calculate_gain("conv_transpose2d") == 1
+
+
+def test_private_names_that_libraries_import():
+    fan = init._calculate_correct_fan
+    assert fan(mg.zeros(2, 3), "FAN_OUT") == torch.nn.init._calculate_correct_fan(
+        torch.zeros(2, 3), "FAN_OUT"
+    )
+    assert init._no_grad_fill_(mg.zeros(2), 3.0).tolist() == [3.0, 3.0]

@@ -9,6 +9,7 @@ from typing import Any
 from ...nn import init, utils
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
+from ...overriding import TorchFunctionMode
 from ...tensor import Tensor
 from . import reduction_names
 
@@ -41,7 +42,14 @@ def _no_grad_trunc_normal_(
     return init.trunc_normal_(tensor, mean, std, a, b, generator)
 
 
-INIT["_no_grad_trunc_normal_"] = _no_grad_trunc_normal_
+INIT |= {
+    "_calculate_correct_fan": init._calculate_correct_fan,
+    "_no_grad_trunc_normal_": _no_grad_trunc_normal_,
+    "_no_grad_uniform_": init.uniform_,
+    "_no_grad_normal_": init.normal_,
+    "_no_grad_fill_": init.constant_,
+    "_no_grad_zero_": init.zeros_,
+}
 CLIP = {
     "clip_grad_norm": _renamed(
         utils.clip_grad_norm_, "nn.utils.clip_grad_norm", "nn.utils.clip_grad_norm_"
@@ -91,14 +99,23 @@ def handle_torch_function(
     raise TypeError(f"no implementation found for {function!r} on types {list(types)}")
 
 
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls the function."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
 OVERRIDES: dict[str, Any] = {
     "has_torch_function": has_torch_function, "has_torch_function_unary": _takes_over,
     "has_torch_function_variadic": lambda *given: has_torch_function(given),
     "handle_torch_function": handle_torch_function,
+    "TorchFunctionMode": TorchFunctionMode, "BaseTorchFunctionMode": BaseTorchFunctionMode,
     "is_tensor_like": lambda x: isinstance(x, Tensor) or hasattr(x, "__torch_function__"),
 }  # fmt: skip
 FUNCTIONAL = {
-    **OVERRIDES, "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+    **{name: value for name, value in OVERRIDES.items() if not isinstance(value, type)},
+    "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
     "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
     "_Reduction": reduction_names,
 }  # fmt: skip
