@@ -10,7 +10,6 @@ NumPy has no bfloat16: its twin comes from `ml_dtypes`, imported when it is firs
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,14 +24,17 @@ class Kind(enum.IntEnum):
     COMPLEX = 3
 
 
-@dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. Compared by identity: there is exactly one object per type."""
+    """One element type. Compared by identity: there is exactly one object per type.
 
-    name: str
-    kind: Kind
-    itemsize: int
-    signed: bool = True
+    It is no dataclass, as libraries take those apart into their fields.
+    """
+
+    def __init__(self, name: str, kind: Kind, itemsize: int, signed: bool = True) -> None:
+        self.name = name
+        self.kind = kind
+        self.itemsize = itemsize
+        self.signed = signed
 
     def __repr__(self) -> str:
         return f"{_package}.{self.name}"

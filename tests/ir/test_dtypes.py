@@ -1,5 +1,6 @@
 """Dtypes: promotion against PyTorch for all pairs, conversion between all pairs, limits."""
 
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -201,3 +202,14 @@ def test_what_complex_numbers_do_not_have(name):
     for combine in ("max", "argmin"):
         with pytest.raises(NotImplementedError, match="order"):
             build.reduce(combine, z, [0])
+
+
+def test_a_dtype_is_a_leaf_of_dataclasses():
+    """Libraries take dataclasses apart: `asdict` would make a dictionary of a dtype that is one."""
+
+    @dataclasses.dataclass
+    class Settings:
+        dtype: dtypes.DType
+
+    assert dataclasses.asdict(Settings(dtypes.float32)) == {"dtype": dtypes.float32}
+    assert not dataclasses.is_dataclass(dtypes.float32)
