@@ -1,6 +1,6 @@
 """Modules: layers, containers, losses and initialisers, named as in PyTorch."""
 
-from . import functional, init, utils
+from . import annotations, functional, init, utils
 from .activation import (
     CELU,
     ELU,
@@ -147,3 +147,7 @@ from .transformer import (
     TransformerEncoderLayer,
 )
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+
+annotations.settle(
+    [*Module.__mro__[:-1], *(x for x in list(globals().values()) if type(x) is type)]
+)

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import types
+import typing
 from collections import OrderedDict
 
 import numpy as np
@@ -534,3 +536,12 @@ def test_what_shares_the_data_of_a_parameter_is_not_converted():
         found.append([t.dtype == package.float64 for t in layer.parameters()])
     assert found[0] == found[1] == [True, True]
     assert layer.weight.dtype == torch.float64
+
+
+def test_annotations_are_types_wherever_they_are_evaluated():
+    """fastai asks for the annotations of a loss, with the names of its own modules."""
+    Own = types.new_class("Own", (nn.Module,))
+    for made in (nn.Module(), nn.Linear(1, 1), nn.PReLU(), Own()):
+        assert typing.get_type_hints(type(made))["training"] is bool
+        assert typing.get_type_hints(made, globalns={}, localns={})
+    assert typing.get_type_hints(nn.PReLU)["weight"] is nn.Parameter
