@@ -310,3 +310,14 @@ def test_plain_pickles_of_pytorch_are_read():
     read = Unpickler(io.BytesIO(text)).load()
     assert read["t"].tolist() == data.tolist() and read["view"].tolist() == [1.0, 4.0]
     assert isinstance(read["p"], mg.nn.Parameter) and read["p"].requires_grad
+
+
+def test_reader_of_records(tmp_path):
+    """Lightning reads the records of a file by name."""
+    torch.save({"a": torch.ones(3)}, tmp_path / "x.pt")
+    here, there = [lib.PyTorchFileReader(str(tmp_path / "x.pt")) for lib in (torch, pytorch)]
+    assert sorted(here.get_all_records()) == sorted(there.get_all_records())
+    assert here.get_record("data.pkl") == there.get_record("data.pkl")
+    assert here.has_record("version") and not here.has_record("nothing")
+    with pytest.raises(RuntimeError, match="file not found"):
+        here.get_record("nothing")

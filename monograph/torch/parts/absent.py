@@ -62,8 +62,19 @@ STAND_INS = {
     "set_warn_always": StandIn("warnings are shown as Python's filters say"),
     "jit.set_fusion_strategy": StandIn("programs are always fused"),
     "jit.enable_onednn_fusion": StandIn("programs are always fused"),
-    "_C._jit_set_profiling_executor": StandIn("programs are always compiled", lambda flag: False),
-    "_C._jit_set_profiling_mode": StandIn("programs are always compiled", lambda flag: False),
+    **{
+        f"_C._jit_{what}": StandIn("programs are always compiled", lambda flag=False: False)
+        for what in (
+            "set_profiling_executor",
+            "set_profiling_mode",
+            "override_can_fuse_on_cpu",
+            "override_can_fuse_on_gpu",
+            "set_texpr_fuser_enabled",
+            "set_nvfuser_enabled",
+            "can_fuse_on_cpu",
+            "can_fuse_on_gpu",
+        )
+    },
     "cuda.nvtx.range_push": StandIn("there is no GPU whose timeline it would mark", lambda text: 0),
     "cuda.nvtx.range_pop": StandIn("there is no GPU whose timeline it would mark", lambda: 0),
     **{

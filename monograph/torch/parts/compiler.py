@@ -7,6 +7,8 @@ import functools
 import types
 from typing import Any
 
+from ...nn.module import Module
+
 
 def _mark(function: Any = None, *args: Any, **options: Any) -> Any:
     """A decorator that says how to compile; what is called is the function itself."""
@@ -70,6 +72,15 @@ def wrap_numpy(fn: Any) -> Any:
     return call
 
 
+class OptimizedModule(Module):
+    """What PyTorch's compiler makes of a module; here that is the module itself."""
+
+
+def is_dynamo_supported() -> bool:
+    """Whether programs are compiled."""
+    return True
+
+
 def mark_dynamic(*args: Any, **options: Any) -> None:
     """Say that a size changes, which is found out anyway."""
 
@@ -81,9 +92,10 @@ config = types.SimpleNamespace(
 )  # fmt: skip
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "config",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "config",
     "cudagraph_mark_step_begin", "disable", "disallow_in_graph", "forbid_in_graph",
-    "graph_break", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "graph_break", "is_compiling", "is_dynamo_compiling", "is_dynamo_supported",
+    "is_exporting", "list_backends",
     "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize",
     "reset", "set_stance", "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip

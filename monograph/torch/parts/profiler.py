@@ -23,6 +23,9 @@ class ProfilerActivity(enum.Enum):
     CPU = 0
     CUDA = 1
     XPU = 2
+    MTIA = 3
+    HPU = 4
+    PrivateUse1 = 5
 
 
 class ProfilerAction(enum.Enum):

@@ -9,7 +9,6 @@ import contextlib
 import types
 from typing import Any
 
-from ...data.loader import Batches
 from ...display import get_printoptions
 from ...ir import dtypes
 from ...nn import Module
@@ -18,6 +17,7 @@ from ...ops.sparse_rules import of_dtype
 from ...overriding import DisableTorchFunctionSubclass
 from ...tensor import Tensor
 from .absent import refusal
+from .private import _parse_to
 from .profiler import record_function
 
 
@@ -90,8 +90,10 @@ NATIVE = {
     "_are_functorch_transforms_active": _reply(False), "_is_tracing": _reply(False),
     "_log_api_usage_once": _reply(None),
     "_cuda_isInBadFork": False, "_functorch": types.SimpleNamespace(), "TensorBase": Tensor,
-    "_TensorBase": Tensor, "_get_privateuse1_backend_name": _reply("privateuseone"),
-    "_nn": types.SimpleNamespace(**members("nn.functional")), "has_mkldnn": True,
+    "_TensorBase": Tensor, "_TensorMeta": type(Tensor),
+    "_get_privateuse1_backend_name": _reply("privateuseone"),
+    "_nn": types.SimpleNamespace(**members("nn.functional"), _parse_to=_parse_to),
+    "has_mkldnn": True,
     "DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
     "DisableTorchFunction": DisableTorchFunctionSubclass,
     "_disabled_torch_function_impl": _as_plain_tensors,
@@ -102,10 +104,6 @@ TEXT = {
     "_add_suffixes": lambda text, suffixes, *_, **__: "".join([text, *suffixes, ")"]),
     "PRINT_OPTS": types.SimpleNamespace(**get_printoptions()),
 }  # fmt: skip
-ITERATORS = dict.fromkeys(
-    ("_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"),
-    Batches,
-)
 RPC = {"is_available": _reply(False), "_is_current_rpc_agent_set": _reply(False)}
 FAKE = {"is_fake": _reply(False)}
 PROXIES = {"get_proxy_mode": _reply(None)}

@@ -1,0 +1,65 @@
+"""Private names of PyTorch that libraries import do what they do there."""
+
+import importlib
+
+import pytest
+import torch as pytorch
+
+import monograph.torch as torch
+
+LIBRARIES = {"here": torch, "pytorch": pytorch}
+
+
+@pytest.fixture(params=LIBRARIES)
+def lib(request):
+    return LIBRARIES[request.param]
+
+
+def test_flat_tensors(lib):
+    tensors = [lib.ones(2, 3), lib.zeros(4)]
+    flat = lib._utils._flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1.0] * 6 + [0.0] * 4
+    parts = lib._utils._unflatten_dense_tensors(flat, tensors)
+    assert [tuple(part.shape) for part in parts] == [(2, 3), (4,)]
+    assert lib._utils._element_size(lib.float64) == 8
+
+
+def test_arguments_of_to(lib):
+    parsed = lib._C._nn._parse_to
+    assert parsed("cpu", lib.float32) == (lib.device("cpu"), lib.float32, False, None)
+    assert parsed(lib.float64, True) == (None, lib.float64, True, None)
+    assert parsed(lib.ones(1))[:2] == (lib.device("cpu"), lib.float32)
+    assert parsed(device=lib.device("cpu"))[0] == lib.device("cpu")
+
+
+class Own:
+    """A loader of a library, which gives PyTorch's iterators what they read."""
+
+    def __init__(self, kind):
+        self._dataset_kind, self._auto_collation, self.drop_last = kind, False, False
+        self.num_workers = self.timeout = 0
+        self.pin_memory = self.worker_init_fn = self.generator = self.multiprocessing_context = None
+        self._index_sampler, self.collate_fn = iter(int, 1), lambda batch: batch * 2
+        self._IterableDataset_len_called = self.pin_memory_device = self.prefetch_factor = None
+        self._get_shared_seed, self.persistent_workers = lambda: 0, False
+        self.dataset = [1, 2]
+
+
+def test_a_loader_of_a_library(lib):
+    inner = lib.utils.data.dataloader
+    loader = Own(inner._DatasetKind.Iterable)
+    assert list(inner._SingleProcessDataLoaderIter(loader)) == [2, 4]
+    usual = lib.utils.data.DataLoader([1, 2, 3], batch_size=3)
+    assert [x.tolist() for x in inner._SingleProcessDataLoaderIter(usual)] == [[1, 2, 3]]
+
+
+def test_names_that_are_asked_for_only(lib):
+    assert lib.onnx.TrainingMode.EVAL.value == 0 and not lib.autograd._profiler_enabled()
+    optimizer = importlib.import_module(f"{lib.__name__}.optim.optimizer")
+    assert optimizer._default_to_fused_or_foreach([lib.ones(1)], True) == (False, False)
+    assert isinstance(lib.ScriptModule, type) and lib.hub._get_torch_home().endswith("torch")
+    assert type(lib.Tensor) is lib._C._TensorMeta
+    scaler = importlib.import_module(f"{lib.__name__}.amp.grad_scaler")
+    assert [state.name for state in scaler.OptState] == ["READY", "UNSCALED", "STEPPED"]
+    dynamo = importlib.import_module(f"{lib.__name__}._dynamo")
+    assert not isinstance(lib.nn.Linear(1, 1), dynamo.OptimizedModule)
