@@ -29,7 +29,7 @@ from .contract import ConvolutionCall, MatmulCall, convolution_call, matmul_call
 from .host import Supports, everything, runs_on_host
 from .layout import Layouts
 from .plan import at_hints, step_of
-from .simplify import copied, expand_contraction, rewrite, widened_contraction
+from .simplify import copied, expand_contraction, rebuild, rewrite, widened_contraction
 
 Accept = Callable[[str, dict, dict], bool]  # type: ignore[type-arg]
 Calls = dict[int, MatmulCall | ConvolutionCall]
@@ -168,27 +168,33 @@ def _arranged(node: Contract, side: int) -> Contract | None:
 
 
 def _replace(graph: Sequence[Node], replaced: dict[int, Node]) -> list[Node]:
-    """Rebuild the graph with these contractions exchanged, the inputs of each rebuilt too."""
+    """Rebuild the graph with these contractions exchanged, in one walk.
 
-    def rule(node: Node) -> Node | None:
-        if isinstance(node, Contract):
-            return exchanged.get(_facts(node))
-        return None
-
-    # A contraction may itself depend on another that is exchanged: take one layer at a time.
-    first = {n: new for n, new in replaced.items() if not _depends(n, replaced, graph)}
-    old = {n.id: n for n in ancestors(graph)}
-    exchanged = {_facts(old[n]): new for n, new in first.items()}
-    return rewrite(graph, (rule,))
-
-
-def _facts(node: Node) -> tuple[object, ...]:
-    return (*[s.id for s in node.inputs], node.shape, node.attributes)
-
-
-def _depends(number: int, replaced: dict[int, Node], graph: Sequence[Node]) -> bool:
-    node = next(n for n in ancestors(graph) if n.id == number)
-    return any(n.id in replaced for n in ancestors(node.inputs))
+    What takes the place of a contraction reads the inputs of the old one, among which there may be
+    others that are exchanged, so it is rebuilt as well.
+    """
+    made: dict[int, Node] = {}
+    stack = list(graph)
+    while stack:
+        node = stack[-1]
+        if node.id in made:
+            stack.pop()
+            continue
+        other = replaced.get(node.id)
+        needed = node.inputs if other is None else (other,)
+        missing = [x for x in needed if x.id not in made]
+        if missing:
+            stack += missing
+            continue
+        inputs = [made[x.id] for x in needed]
+        if other is not None:
+            made[node.id] = inputs[0]
+        elif all(a is b for a, b in zip(inputs, needed, strict=True)):
+            made[node.id] = node
+        else:
+            made[node.id] = rebuild(node, inputs)
+        stack.pop()
+    return [made[node.id] for node in graph]
 
 
 def _convolutions(contracts: Sequence[Node], accept: Accept) -> dict[int, ConvolutionCall]:

@@ -6,6 +6,7 @@ import pytest
 import monograph as mg
 import monograph.nn.functional as F
 from monograph.backends.cpu import library
+from monograph.compiler import contractions
 
 needs_library = pytest.mark.skipif(not library.available(), reason="oneDNN is absent")
 
@@ -142,3 +143,29 @@ def test_gradients_that_are_one_array_lie_plain_both(channels):
         mg.square(F.conv2d(z, array(8, channels, 3, 3))).sum().backward()
         for gradient in (x.grad, y.grad):
             np.testing.assert_allclose(gradient.numpy(), z.grad.numpy(), rtol=1e-4, atol=1e-2)
+
+
+def test_contractions_behind_each_other_are_exchanged_at_once(monkeypatch):
+    """A pass over the graph for each of a chain's contractions took minutes for deep networks."""
+    calls = []
+
+    def counted(graph, replaced):
+        calls.append(len(replaced))
+        return exchange(graph, replaced)
+
+    exchange = contractions._replace
+    monkeypatch.setattr(contractions, "_replace", counted)
+    weights = [array(4, 4, 3, dtype=np.float64) / 40 for _ in range(10)]
+    x = image = array(2, 4, 9, dtype=np.float64)
+    x.requires_grad_()
+    for w in weights:
+        x = F.relu(F.conv1d(x, w, padding=1)) + x
+    gradient = mg.autograd.grad(x.sum(), image)[0].numpy()
+    assert sum(calls) >= 20 and len(calls) <= 4
+
+    with mg.config.override(backend="reference"):
+        y = again = mg.tensor(image.detach().numpy()).requires_grad_()
+        for w in weights:
+            y = F.relu(F.conv1d(y, w, padding=1)) + y
+        expected = mg.autograd.grad(y.sum(), again)[0].numpy()
+    np.testing.assert_allclose(gradient, expected, rtol=1e-12)
