@@ -93,7 +93,7 @@ from .loss import (
     TripletMarginWithDistanceLoss,
 )
 from .module import Module
-from .norm import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
+from .norm import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from .padding import (
     CircularPad1d,
     CircularPad2d,

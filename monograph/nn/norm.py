@@ -152,3 +152,30 @@ class LocalResponseNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` over as many neighbours on either side, as PyTorch computes it.
+
+    Its running sum over channels never loses the first one, so that counts for all behind it too.
+
+    >>> import monograph as mg
+    >>> mg.nn.CrossMapLRN2d(3, 1.0, 1.0, 0.0)(mg.ones(1, 5, 1, 1)).flatten()
+    tensor([1.5000, 1.0000, 0.7500, 0.7500, 1.0000])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        reach = (self.size - 1) // 2
+        squares = input.pow(2)
+        row = squares.unsqueeze(1)
+        window = (2 * reach + 1, 1, 1)
+        near = F.avg_pool3d(row, window, 1, (reach, 0, 0), divisor_override=1).squeeze(1)
+        before = input.shape[1] - reach - 1  # channels whose window has left the first one behind
+        if before > 0:
+            first = squares[:, :1].expand(-1, before, -1, -1)
+            near = near + F.pad(first, (0, 0, 0, 0, reach + 1, 0))
+        result: Tensor = input / (self.k + self.alpha / self.size * near) ** self.beta
+        return result

@@ -132,7 +132,8 @@ class TreeModule(types.ModuleType):
             return [public for public in dir(self) if not public.startswith("_")]
         if inner == "torch" and "autograd" in tree.modules:
             return self  # which PyTorch has by an accident that programs rely on
-        if name.startswith("__") and name != "__version__" and inner not in tree.modules:
+        special = name.startswith("__") and name.endswith("__") and name != "__version__"
+        if special and inner not in tree.modules:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = _look_up(tree, path, inner, name)
         if value is _ABSENT and inner in tree.modules:

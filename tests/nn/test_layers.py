@@ -425,3 +425,12 @@ def test_output_padding_of_transposed_convolutions():
         assert tuple(conv(given, output_size=[8, 7]).shape) == (1, 2, 8, 7)
         with pytest.raises(ValueError):
             conv(given, output_size=[9, 7])
+
+
+@pytest.mark.parametrize("args", [(4, 0.5, 0.6, 2), (3, 0.5), (5,), (11, 0.1)], ids=str)
+def test_response_norm_across_maps(args):
+    """Outputs only: PyTorch's derivative is not that of what it computes."""
+    theirs, ours = pair(("CrossMapLRN2d", args, {}, []))
+    x = RNG.normal(size=(2, 5, 4, 3))
+    close(ours(mg.tensor(x)), theirs(torch.from_numpy(x)))
+    assert repr(ours) == repr(theirs)

@@ -63,3 +63,31 @@ def test_names_that_are_asked_for_only(lib):
     assert [state.name for state in scaler.OptState] == ["READY", "UNSCALED", "STEPPED"]
     dynamo = importlib.import_module(f"{lib.__name__}._dynamo")
     assert not isinstance(lib.nn.Linear(1, 1), dynamo.OptimizedModule)
+
+
+def test_functions_of_layers(lib):
+    x = lib.tensor([[0.1, 0.5, -1.0], [2.0, 0.0, 1.0]], requires_grad=True)
+    given = lib.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 1.0]])
+    y = lib.softmax(x, 1)
+    (expected,) = lib.autograd.grad(y, x, given)
+    found = lib._softmax_backward_data(given, y.detach(), 1, lib.float32)
+    assert lib.allclose(found, expected, atol=1e-6)
+    assert lib._shape_as_tensor(x).tolist() == [2, 3]
+    assert lib.clone(x, memory_format=lib.legacy_contiguous_format).shape == x.shape
+
+
+def test_subclasses_by_the_private_name(lib):
+    class Mine(lib.Tensor):
+        pass
+
+    made = lib.Tensor._make_subclass(Mine, lib.ones(2), True)
+    assert type(made) is Mine and made.requires_grad and made.is_leaf
+
+
+def test_settings_and_collating(lib):
+    with lib.backends.__allow_nonbracketed_mutation():
+        lib.backends.cudnn.deterministic = True
+    collate = importlib.import_module(f"{lib.__name__}.utils.data._utils.collate")
+    assert collate.collate_tensor_fn([lib.ones(2), lib.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+    assert collate.np_str_obj_array_pattern.search("<U3")
+    assert importlib.import_module(f"{lib.__name__}.utils._triton").has_triton() in (True, False)

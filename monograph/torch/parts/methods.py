@@ -10,6 +10,7 @@ from ...placement import device as named_device
 from ...placement import require_here
 from ...tensor import Tensor
 from .absent import REFUSED, STAND_INS, refusal
+from .private import _make_subclass
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
@@ -122,7 +123,8 @@ def attach() -> None:
         "_base": property(base_of), "dim_order": dim_order, "is_set_to": is_set_to, "map_": map_,
         "is_distributed": lambda x: False,
         "const_data_ptr": Tensor.data_ptr, "is_maia": False, "storage_type": storage_type,
-        "name": None, "names": property(lambda x: (None,) * x.ndim), "_cdata": property(id),
+        "name": None, "_make_subclass": staticmethod(_make_subclass),
+        "names": property(lambda x: (None,) * x.ndim), "_cdata": property(id),
     }  # fmt: skip
     for name, method in found.items():
         if not hasattr(Tensor, name):

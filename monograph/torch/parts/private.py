@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...data import DataLoader
-from ...data.loader import Batches
 from ...ops.define import members
-from ...placement import place_of
-from ...tensor import Tensor
+from ...placement import contiguous_format, place_of
+from ...tensor import Tensor, tensor
 from .hub import get_dir
 from .jit import Error, ScriptFunction, ScriptModule
 
@@ -67,29 +67,6 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn that hooks are not saved; none are."""
 
 
-class _DatasetKind:
-    """Whether a data set is read by index."""
-
-    Map, Iterable = 0, 1
-
-
-def _items(loader: Any) -> Iterator[Any]:
-    """What a library's own loader, which has the attributes that PyTorch reads, iterates over."""
-    for item in loader.dataset:
-        yield loader.collate_fn(item)
-
-
-class _SingleProcessDataLoaderIter(Batches):
-    """The batches of one epoch."""
-
-    def __new__(cls, loader: Any) -> Any:
-        return super().__new__(cls) if isinstance(loader, DataLoader) else _items(loader)
-
-
-class _MultiProcessingDataLoaderIter(_SingleProcessDataLoaderIter):
-    """The batches of one epoch; a library's own loader runs in this process."""
-
-
 class OperatorExportTypes(enum.Enum):
     """How operators would be written to ONNX files."""
 
@@ -106,7 +83,41 @@ class ONNXProgram:
     """A program in ONNX; there is none."""
 
 
-ROOT = {"ScriptModule": ScriptModule, "ScriptFunction": ScriptFunction, "JITException": Error}
+def _shape_as_tensor(input: Tensor) -> Tensor:  # noqa: A002
+    """The sizes as integers of a tensor."""
+    made: Tensor = tensor(list(input.shape))
+    return made
+
+
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Tensor:
+    """The derivative of a softmax by its input, from its output."""
+    product = grad_output * output
+    made: Tensor = product - output * product.sum(dim, keepdim=True)
+    return made.to(input_dtype)
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
+    """The same storage as a tensor of a class of the user's, cut off from derivatives."""
+    made: Tensor = data.detach().as_subclass(cls)
+    return made.requires_grad_(require_grad)
+
+
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
+    """Tensors of one shape, stacked."""
+    made: Tensor = members("")["stack"](list(batch))
+    return made
+
+
+ROOT = {
+    "legacy_contiguous_format": contiguous_format,
+    "_shape_as_tensor": _shape_as_tensor,
+    "_softmax_backward_data": _softmax_backward_data,
+    "ScriptModule": ScriptModule,
+    "ScriptFunction": ScriptFunction,
+    "JITException": Error,
+}
 NATIVE = {"ScriptModule": ScriptModule, "ScriptFunction": ScriptFunction, "JITException": Error}
 UTILS = {
     "_element_size": _element_size, "_flatten_dense_tensors": _flatten_dense_tensors,
@@ -118,14 +129,16 @@ OPTIMIZER = {
     "_use_grad_for_differentiable": lambda step: step,
 }
 HOOKS = {"warn_if_has_hooks": warn_if_has_hooks, "unserializable_hook": lambda hook: hook}
-LOADER = {
-    "_DatasetKind": _DatasetKind, "_BaseDataLoaderIter": Batches,
-    "_SingleProcessDataLoaderIter": _SingleProcessDataLoaderIter,
-    "_MultiProcessingDataLoaderIter": _MultiProcessingDataLoaderIter,
-}  # fmt: skip
 ONNX = {
     "OperatorExportTypes": OperatorExportTypes, "TrainingMode": TrainingMode,
     "ONNXProgram": ONNXProgram,
 }  # fmt: skip
 PROFILER = {"_profiler_enabled": lambda: False, "kineto_available": lambda: False}
 HUB = {"_get_torch_home": lambda: os.path.dirname(get_dir())}
+COLLATE = {
+    "collate_tensor_fn": collate_tensor_fn,
+    "np_str_obj_array_pattern": re.compile(r"[SaUO]"),
+}
+DETERMINISTIC = {"fill_uninitialized_memory": True}
+TRITON = {"has_triton": lambda: False, "has_triton_package": lambda: False}
+BACKENDS = {"__allow_nonbracketed_mutation": contextlib.nullcontext}
