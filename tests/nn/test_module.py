@@ -545,3 +545,22 @@ def test_annotations_are_types_wherever_they_are_evaluated():
         assert typing.get_type_hints(type(made))["training"] is bool
         assert typing.get_type_hints(made, globalns={}, localns={})
     assert typing.get_type_hints(nn.PReLU)["weight"] is nn.Parameter
+
+
+@pytest.mark.parametrize("lib", [nn, torch.nn], ids=["here", "pytorch"])
+def test_methods_of_a_subclass_are_called_for_members_only(lib):
+    """torchmetrics' collection is a ModuleDict whose `update` takes predictions."""
+
+    class Collection(lib.ModuleDict):
+        def update(self, *predictions):
+            self.seen = predictions
+
+    class Row(lib.ModuleList):
+        def extend(self, modules):
+            raise AssertionError
+
+    made = Collection()
+    assert not hasattr(made, "seen") and len(Row()) == 0
+    made["a"] = lib.Identity()
+    made.update(1, 2)
+    assert made.seen == (1, 2) and list(made) == ["a"]
