@@ -71,8 +71,12 @@ class ConstantPad3d(_ConstantPad):
     rank = 3
 
 
-class _ZeroPad(_Pad):
-    value = 0.0
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
 
 
 class ZeroPad1d(_ZeroPad):
@@ -108,7 +112,11 @@ class ZeroPad3d(_ZeroPad):
     rank = 3
 
 
-class ReflectionPad1d(_Pad):
+class _ReflectionPad(_Pad):
+    """Among them programs find the layers of all ranks."""
+
+
+class ReflectionPad1d(_ReflectionPad):
     """The elements mirrored at both ends of the last axis.
 
     >>> import monograph as mg
@@ -119,7 +127,7 @@ class ReflectionPad1d(_Pad):
     rank, mode = 1, "reflect"
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPad):
     """The elements mirrored at the edges of the last two axes.
 
     >>> import monograph as mg
@@ -130,7 +138,7 @@ class ReflectionPad2d(_Pad):
     rank, mode = 2, "reflect"
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPad):
     """The elements mirrored at the faces of the last three axes.
 
     >>> import monograph as mg
@@ -141,7 +149,11 @@ class ReflectionPad3d(_Pad):
     rank, mode = 3, "reflect"
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPad(_Pad):
+    """Among them programs find the layers of all ranks."""
+
+
+class ReplicationPad1d(_ReplicationPad):
     """The first and the last element repeated along the last axis.
 
     >>> import monograph as mg
@@ -152,7 +164,7 @@ class ReplicationPad1d(_Pad):
     rank, mode = 1, "replicate"
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPad):
     """The elements at the edges of the last two axes repeated.
 
     >>> import monograph as mg
@@ -163,7 +175,7 @@ class ReplicationPad2d(_Pad):
     rank, mode = 2, "replicate"
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPad):
     """The elements at the faces of the last three axes repeated.
 
     >>> import monograph as mg
@@ -174,7 +186,11 @@ class ReplicationPad3d(_Pad):
     rank, mode = 3, "replicate"
 
 
-class CircularPad1d(_Pad):
+class _CircularPad(_Pad):
+    """Among them programs find the layers of all ranks."""
+
+
+class CircularPad1d(_CircularPad):
     """The elements continued around the ends of the last axis.
 
     >>> import monograph as mg
@@ -185,7 +201,7 @@ class CircularPad1d(_Pad):
     rank, mode = 1, "circular"
 
 
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPad):
     """The elements continued around the edges of the last two axes.
 
     >>> import monograph as mg
@@ -196,7 +212,7 @@ class CircularPad2d(_Pad):
     rank, mode = 2, "circular"
 
 
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPad):
     """The elements continued around the faces of the last three axes.
 
     >>> import monograph as mg

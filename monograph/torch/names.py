@@ -27,7 +27,8 @@ _LAYERS = {
     "fold": ("padding",),
     "instancenorm": ("batch_norm",), "linear": ("linear",), "loss": ("loss",),
     "module": ("module", "hooks_of_all"), "normalization": ("norm",), "padding": ("padding",),
-    "pixelshuffle": ("shuffle",), "pooling": ("pooling",), "rnn": ("recurrent",),
+    "pixelshuffle": ("shuffle",), "channelshuffle": ("shuffle",), "pooling": ("pooling",),
+    "rnn": ("recurrent",),
     "sparse": ("embedding",), "transformer": ("transformer",), "upsampling": ("upsampling",),
     "utils": ("state",), "lazy": (),
 }  # fmt: skip

@@ -91,3 +91,23 @@ def test_settings_and_collating(lib):
     assert collate.collate_tensor_fn([lib.ones(2), lib.zeros(2)]).tolist() == [[1, 1], [0, 0]]
     assert collate.np_str_obj_array_pattern.search("<U3")
     assert importlib.import_module(f"{lib.__name__}.utils._triton").has_triton() in (True, False)
+
+
+def test_names_within_the_files_of_layers(lib):
+    inner = {}
+    for file in ("padding", "transformer", "utils", "linear", "batchnorm", "channelshuffle", "rnn"):
+        inner[file] = importlib.import_module(f"{lib.__name__}.nn.modules.{file}")
+    nn, padding = lib.nn, inner["padding"]
+    assert isinstance(nn.ZeroPad2d(1), padding._ConstantPadNd)
+    assert isinstance(nn.ReflectionPad1d(1), padding._ReflectionPadNd)
+    assert not isinstance(nn.ReplicationPad2d(1), padding._ReflectionPadNd)
+    assert repr(nn.ZeroPad2d(1)) == "ZeroPad2d((1, 1, 1, 1))" and nn.ZeroPad2d(1).value == 0
+    clones = inner["transformer"]._get_clones(nn.Linear(2, 2), 3)
+    assert len(clones) == 3 and lib.equal(clones[0].weight, clones[2].weight)
+    mask = inner["transformer"]._generate_square_subsequent_mask(2)
+    assert mask.tolist() == [[0.0, float("-inf")], [0.0, 0.0]]
+    assert inner["utils"]._list_with_default([None, 3], [7, 8, 9]) == [8, 3]
+    assert isinstance(inner["linear"].NonDynamicallyQuantizableLinear(2, 3), nn.Linear)
+    assert inner["batchnorm"].LazyBatchNorm2d is nn.LazyBatchNorm2d
+    order = lib.tensor([1, 0])
+    assert inner["rnn"]._apply_permutation(lib.tensor([[1, 2]]), order).tolist() == [[2, 1]]

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import collections
+import copy
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from ...nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module, NLLLoss, Parameter, Sequential
+from ... import nn
+from ...nn import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Linear,
+    Module,
+    ModuleList,
+    NLLLoss,
+    Parameter,
+    Sequential,
+    Transformer,
+)
 from ...nn.batch_norm import _BatchNorm, _InstanceNorm, _RunningNorm
 from ...nn.conv import _Conv, _ConvTranspose, _Layer
 from ...nn.dropout import _Dropout
 from ...nn.lazy import LazyModuleMixin
 from ...nn.loss import _Loss, _WeightedLoss
+from ...nn.padding import _CircularPad, _ConstantPad, _ReflectionPad, _ReplicationPad
 from ...nn.pooling import (
     _AdaptiveAvgPool,
     _AdaptiveMaxPool,
@@ -24,11 +38,16 @@ from ...nn.pooling import (
 from ...nn.state import IncompatibleKeys
 from ...nn.uninitialized import UninitializedBuffer, UninitializedParameter, is_lazy
 from ...ops.define import members
+from ...tensor import Tensor
 from .parallel import DataParallel
 
 _ConvNd, _ConvTransposeNd, _NormBase, _DropoutNd = _Layer, _ConvTranspose, _RunningNorm, _Dropout
 _AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd, _AvgPoolNd = _AdaptiveAvgPool, _AdaptiveMaxPool, _AvgPool
 _LPPoolNd, _MaxPoolNd, _MaxUnpoolNd = _LPPool, _MaxPool, _MaxUnpool
+_LAZY = [name for name in dir(nn) if name.startswith("Lazy")]
+globals().update({name: getattr(nn, name) for name in _LAZY})
+_CircularPadNd, _ConstantPadNd = _CircularPad, _ConstantPad
+_ReflectionPadNd, _ReplicationPadNd = _ReflectionPad, _ReplicationPad
 NLLLoss2d, Container, _IncompatibleKeys = NLLLoss, Sequential, IncompatibleKeys
 
 
@@ -83,7 +102,51 @@ def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
+def _list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
+    """The sizes, where a None stands for that of the last default ones."""
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    last = defaults[-len(out_size) :]
+    return [d if v is None else v for v, d in zip(out_size, last, strict=True)]
+
+
+def _get_clones(module: Module, N: int) -> ModuleList:  # noqa: N803 - PyTorch's name
+    """Copies of a module."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
+def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    """A mask that is -inf where a place must not look ahead."""
+    made: Tensor = Transformer.generate_square_subsequent_mask(sz, device=device, dtype=dtype)
+    return made
+
+
+def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
+    """The length of the sequences, of a batch or of one alone."""
+    if src.ndim == 2:
+        return int(src.shape[0])
+    return int(src.shape[1 if batch_first else 0]) if src.ndim == 3 else None
+
+
+def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """The entries along an axis in another order."""
+    made: Tensor = tensor.index_select(dim, permutation)
+    return made
+
+
+def _addindent(s_: str, numSpaces: int) -> str:  # noqa: N803 - PyTorch's name
+    """The lines after the first, moved to the right."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """A linear layer; copies of PyTorch's attention name it."""
+
+
 __all__ = [
+    "NonDynamicallyQuantizableLinear", "_CircularPadNd", "_ConstantPadNd", "_ReflectionPadNd",
+    "_ReplicationPadNd", "_addindent", "_apply_permutation", "_generate_square_subsequent_mask",
+    "_get_clones", "_get_seq_len", "_list_with_default", *_LAZY,
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Container", "DataParallel", "Module",
     "NLLLoss2d", "Parameter", "SyncBatchNorm", "_AdaptiveAvgPoolNd",
     "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeNd",
