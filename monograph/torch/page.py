@@ -97,6 +97,13 @@ random the numbers are those of PyTorch, elsewhere losses fall alike.
 | facebookresearch/higher, RUCAIBox/RecBole | MAML through Adam; 12 models |
 | patrick-kidger/torchcde, google-research/torchsde, yandex rtdl | 4 schemes; 2; 3 models |
 | VainF/Torch-Pruning, jeanfeydy/geomloss, pytorch-transformers 1.2 | pruning; 6 losses; 4 models |
+| Lightning 2.6, with Fabric; accelerate, skorch, fastai | fit, checkpoints, resuming, search |
+| Lightning-AI/torchmetrics, arogozhnikov/einops | 112 metrics, wrappers; functions and layers |
+| timm 1.0, further | forward and backward of 48 families in float64 |
+| huggingface/diffusers, huggingface/peft | 15 models, 15 schedulers; 16 adapters |
+| Project-MONAI/MONAI, qubvel smp 0.5 | 10 networks, losses, metrics, transforms; 9 decoders |
+| lightly, torchcfm, flow_matching, k-diffusion | 9 losses; 2; solvers; 6 samplers, UNet |
+| open_clip, lpips, piq, ultralytics | 2 models, 2 losses; 3; 11 measures; 4 YOLO models |
 
 Whole programs, which draw random numbers, so that they were run to the end and not compared: the
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
