@@ -52,6 +52,12 @@ RESULTS = {
     "gelu": lambda m, f, x: f.gelu(x),
     "normalised": lambda m, f, x: f.normalize(x, dim=0),
     "diff": lambda m, f, x: x.diff(dim=0),
+    "repeated": lambda m, f, x: x.repeat(*[1] * x.ndim),
+    "repeated more": lambda m, f, x: x.repeat(2, *[1] * (x.ndim - 1)),
+    "tiled": lambda m, f, x: x.tile(1, 1),
+    "each repeated": lambda m, f, x: x.repeat_interleave(1, 0),
+    "rolled": lambda m, f, x: x.roll(0, 0),
+    "bernoulli": lambda m, f, x: m.bernoulli(x.clamp(0, 1)),
     "turned": lambda m, f, x: x.mT + 1,
     "in place": lambda m, f, x: x.clone().mul_(2),
     "copied into": lambda m, f, x: x.clone().copy_(m.zeros(x.shape)),
@@ -83,7 +89,7 @@ def test_results(operand, result):
     assert seen(a) == seen(b)
     assert refuses(lambda: a.view(-1)) == refuses(lambda: b.view(-1))
     assert shares(a) == shares(b)
-    if result not in ("randn_like", "dropout"):
+    if result not in ("randn_like", "dropout", "bernoulli"):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
     a.sum().item()
     assert seen(a) == seen(b)  # also once it is computed

@@ -191,6 +191,9 @@ def repeat_along(x: Tensor, repeats: tuple[int, ...]) -> Any:
     return build.reindex(x, out, places)
 
 
+repeat_along.operator.lies = "contiguous"
+
+
 @function(to=None, method=True)
 def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
     """x laid beside itself so many times along each axis.
@@ -224,6 +227,9 @@ def repeat_each(x: Tensor, times: int, dim: int) -> Any:
     where: list[Any] = list(coordinates(out))
     where[k] = where[k] // times
     return build.reindex(x, out, where)
+
+
+repeat_each.operator.lies = "contiguous"
 
 
 @function(method=True)
@@ -320,6 +326,9 @@ def roll_axes(x: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
         if x.ndim and x.shape[k]:
             where[k] = (where[k] + (-shift % x.shape[k])) % x.shape[k]
     return build.reindex(x, x.shape, where)
+
+
+roll_axes.operator.lies = "contiguous"
 
 
 @function(method=True)

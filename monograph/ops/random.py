@@ -205,6 +205,9 @@ def hits(
     return build.cast(unit(shape, seed, offset, dtypes.float64) < chance, dtype)
 
 
+hits.operator.lies = "contiguous"
+
+
 @operator(to=None, method=False, smooth=False)
 def hits_of(count: Tensor, p: Tensor, most: int, seed: Scalar, offset: Scalar) -> Any:
     """How many of `count` trials hit at probability p; no count is above `most`."""
