@@ -63,9 +63,19 @@ def _is_mask(part: Any) -> bool:
     return isinstance(part, Tensor) and part.dtype in (dtypes.bool_, dtypes.uint8)
 
 
+def _is_many(key: Any) -> bool:
+    """Whether a key is one part for each of several axes, as a short list of slices is."""
+    if isinstance(key, list) and len(key) < _LONG:
+        return any(p is None or p is Ellipsis or isinstance(p, _SEVERAL) for p in key)
+    return isinstance(key, tuple)
+
+
+_LONG, _SEVERAL = 32, (slice, Tensor, list, tuple, range, np.ndarray)
+
+
 def _parts(x: Tensor, key: Any) -> list[Any]:
     """The key as a list that names every axis: … worked out."""
-    parts = [_part(p) for p in (key if isinstance(key, tuple) else (key,))]
+    parts = [_part(p) for p in (key if _is_many(key) else (key,))]
     used = sum([_axes_used(p) for p in parts])
     if used > x.ndim:
         raise IndexError(f"too many indices ({used}) for a tensor of {x.ndim} dimensions")

@@ -22,6 +22,8 @@ class T:
 
 EMPTY = T(np.zeros(0, np.int64))
 KEYS = {
+    "list of slices": [slice(None), slice(0, 1)], "list with None": [None, 1],
+    "list of lists": [[0, 1], [1, 2]], "list of lists and integers": [[0, 1], 1],
     "integer": 0, "from the end": -1, "slice": slice(1, 3), "None": None, "ellipsis": ...,
     "integers": (0, 1, 2), "last": (..., 0), "new axes": (None, ..., None),
     "tensor": T([0, 2]), "matrix": T([[0, 2], [1, -1]]), "two tensors": (T([0, 1]), T([2, 3])),
