@@ -662,6 +662,8 @@ def tensor(
     """
     if pin_memory:
         raise errors.OperandError("memory cannot be pinned: there is no accelerator to copy to")
+    if dtype is not None and dtype.__class__ is not DType:
+        dtype = dtypes.named(dtype)
     array = _array_of_floats(data, dtype)
     if array is None:
         array = as_array(data, dtype)

@@ -149,6 +149,8 @@ ALIASES: dict[str, DType] = {
     "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
     "double": float64, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
+# What Python's own types mean where a dtype is expected.
+_BY_TYPE: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 _PARTS = {complex64: float32, complex128: float64}
 COMPLEX = frozenset(_PARTS)
 _BY_NUMPY: dict[np.dtype, DType] = {}
@@ -167,6 +169,19 @@ def from_numpy(dtype: object) -> DType:
         names = ", ".join(d.name for d in ALL)
         raise TypeError(f"monograph has no dtype for NumPy's {twin}; it has {names}")
     _BY_NUMPY[twin] = found
+    return found
+
+
+def named(given: object) -> DType:
+    """The dtype that a Python type stands for where a dtype is expected, as in PyTorch.
+
+    >>> named(float)
+    monograph.float64
+    """
+    found = _BY_TYPE.get(given) if isinstance(given, type) else None
+    if found is None:
+        name = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {name}")
     return found
 
 

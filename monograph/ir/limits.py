@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DType, Kind, bfloat16, get_default_dtype
+from .dtypes import DType, Kind, bfloat16, get_default_dtype, named
 
 
 @dataclass(frozen=True, init=False)
@@ -31,6 +31,7 @@ class finfo:
 
     def __init__(self, dtype: DType | None = None) -> None:
         chosen = get_default_dtype() if dtype is None else dtype
+        chosen = chosen if isinstance(chosen, DType) else named(chosen)
         if not chosen.is_smooth:
             raise TypeError(f"finfo needs a floating point dtype, got {chosen.name}; see iinfo")
         self.__dict__.update(_facts(chosen.to_real()))

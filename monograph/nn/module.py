@@ -17,7 +17,7 @@ from ..autograd.modes import no_grad
 from ..errors import NoDataError
 from ..guards import changes
 from ..ir import dtypes
-from ..ir.dtypes import DType
+from ..ir.dtypes import DType, named
 from ..placement import (
     META,
     channels_last,
@@ -471,8 +471,8 @@ class Module(Stateful):
     ) -> Self:  # fmt: skip
         """Convert floating point parameters and buffers, or leave their contents behind."""
         for arg in args:
-            if isinstance(arg, DType):
-                dtype = arg
+            if isinstance(arg, (DType, type)):
+                dtype = arg if isinstance(arg, DType) else named(arg)
             elif isinstance(arg, Tensor):
                 dtype, device = arg.dtype, arg.device
             elif not isinstance(arg, bool):

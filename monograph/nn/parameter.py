@@ -57,6 +57,8 @@ def known(array: np.ndarray) -> Tensor:
 def zeros(*size: int, dtype: dtypes.DType | None = None, device: Any = None) -> Tensor:
     """A new parameter's or buffer's contents; layers fill them with their initialiser."""
     kind = dtype or dtypes.get_default_dtype()
+    if not isinstance(kind, dtypes.DType):
+        kind = dtypes.named(kind)
     if place_of(device) is META:
         return from_value(Value(absent_of(meta_of(size, kind))))
     return known(np.zeros(size, kind.numpy))

@@ -64,6 +64,8 @@ def _target(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
     if rest and isinstance(rest[0], Tensor):
         return rest[0].device, rest.pop(0).dtype, rest
     device = dtype = None
+    if rest and isinstance(rest[0], type):
+        rest[0] = dtypes.named(rest[0])
     if rest and not isinstance(rest[0], (DType, bool)):
         device = rest.pop(0)
     if rest and (isinstance(rest[0], DType) or rest[0] is None):

@@ -21,6 +21,7 @@ from types import CodeType, FunctionType
 from typing import Any, NewType
 
 from .. import overriding
+from ..ir import dtypes
 from ..ir.operator import REQUIRED, Operator, Parameter
 from ..lines import OPERATOR_FILE
 from ..record import call, call_view
@@ -118,7 +119,12 @@ def _wrapper_source(parameters: list[Parameter], public: bool, flag: bool, apart
         else:
             # Shapes too: equal keys must be of one type, and the compiler opens plain tuples.
             kind = f"{given}.__class__"
-            lines.append(f"    if {kind} is list or {kind} is _Size: {given} = tuple({given})\n")
+            if given == "dtype":
+                lines.append("    if dtype is not None and dtype.__class__ is not _DType:\n")
+                lines.append("        dtype = _named(dtype)\n")
+            else:
+                kinds = f"{kind} is list or {kind} is _Size"
+                lines.append(f"    if {kinds}: {given} = tuple({given})\n")
             attributes.append(given)
     listed = lambda names: "".join(f"{n}, " for n in names)  # noqa: E731
     record = f"_call(_operator, ({listed(inputs)}), ({listed(attributes)}))"
@@ -203,7 +209,7 @@ def _wrapper(
     scope = {
         "_call": call_view if made.view else call, "_operator": made, "_into": into,
         "_absent": ABSENT, "_miss": functools.partial(_miss, made.name), "_over": over,
-        "_Size": Size, "__name__": __name__,
+        "_Size": Size, "_DType": dtypes.DType, "_named": dtypes.named, "__name__": __name__,
     }  # fmt: skip
     function = FunctionType(code, scope, definition.__name__)
     positional = [p for p in made.parameters if not p.by_keyword]
@@ -253,8 +259,12 @@ def function(
 
 
 def _respelled(made: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as users call it: NumPy's names for its parameters are taken as well."""
+    """The function as users call it: NumPy's names for its parameters are taken as well.
+
+    A `dtype` may be a Python type.
+    """
     names = _names(made)
+    made = _of_dtype(made) if "dtype" in names else made
     others = {_OTHER_NAME[name]: name for name in names if name in _OTHER_NAME}
     if not others or not others.keys().isdisjoint(names):
         return made
@@ -263,6 +273,20 @@ def _respelled(made: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         for other in options.keys() & others.keys() if options else ():
             options[others[other]] = options.pop(other)
+        return made(*args, **options)
+
+    return call
+
+
+def _of_dtype(made: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as users call it, where its dtype may be a Python type."""
+
+    @functools.wraps(made)
+    def call(*args: Any, **options: Any) -> Any:
+        if "dtype" in options:
+            given = options["dtype"]
+            if given is not None and given.__class__ is not dtypes.DType:
+                options["dtype"] = dtypes.named(given)
         return made(*args, **options)
 
     return call

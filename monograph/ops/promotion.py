@@ -23,7 +23,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
     >>> mg.promote_types(mg.bfloat16, mg.complex64)
     monograph.complex64
     """
-    return dtypes.promote(type1, type2)
+    first, second = (t if isinstance(t, DType) else dtypes.named(t) for t in (type1, type2))
+    return dtypes.promote(first, second)
 
 
 @function

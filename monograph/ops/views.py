@@ -13,7 +13,7 @@ from typing import Any
 from .. import errors
 from ..geometry import geometry_of
 from ..ir import build
-from ..ir.dtypes import DType
+from ..ir.dtypes import DType, named
 from ..record import call_view
 from ..tensor import Size, Tensor, from_numpy
 from .complex import joined_pairs, parted, read_through
@@ -93,8 +93,9 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: DType | None = Non
     >>> mg.ones(1).view(mg.int32).item() == 0x3F800000
     True
     """
-    if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
-        return _reinterpreted(input, sizes[0] if dtype is None else dtype)
+    if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], (DType, type))):
+        given = sizes[0] if dtype is None else dtype
+        return _reinterpreted(input, given if isinstance(given, DType) else named(given))
     wanted = sizes_of(sizes, size)
     if not _fits(input, wanted):
         raise errors.OperandError(
