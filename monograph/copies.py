@@ -61,6 +61,8 @@ def shallow(source: Tensor) -> Tensor:
 
 def take_data(target: Tensor, new: Tensor) -> None:
     """Let a tensor see the contents of another, and share them; a leaf stays a leaf."""
+    if not isinstance(new, Tensor):
+        raise TypeError(f"data has to be a tensor, but got {type(new).__name__}")
     if new._storage is target._storage and _places(new) == _places(target):
         return  # `x.data -= y` has written already, and hands back what it wrote to
     old = target._value()

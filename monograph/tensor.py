@@ -606,6 +606,8 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
         dtype = functools.reduce(dtypes.promote, found) if dtype is None else dtype
     given = isinstance(data, (np.ndarray, np.generic))
     array = np.asarray(data)
+    if array.dtype == object and data is None:
+        raise RuntimeError("a tensor cannot be made of None: could not infer dtype of NoneType")
     if dtype is None:
         dtype = dtypes.from_numpy(array.dtype)
         if not given and dtype.is_smooth:

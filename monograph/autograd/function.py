@@ -182,6 +182,12 @@ class Function:
     2.0
     """
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"{type(self).__name__} is called by its apply(): forward and backward are static "
+            "methods, and no object of the class is made"
+        )
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The results; the first argument is the context, unless there is a setup_context."""

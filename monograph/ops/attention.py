@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import OperandError
+from ..errors import LengthError, OperandError
 from ..ir import build
 from ..ir.dtypes import Kind, bool_
 from ..tensor import Tensor
@@ -177,7 +177,7 @@ def _require_heads(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, he
             f"got {list(query.shape)}, {list(key.shape)}, {list(value.shape)}"
         )
     if query._sizes[-1] != embed_dim or embed_dim % heads:
-        raise OperandError(
+        raise LengthError(
             f"multi_head_attention_forward: the embedding {query.shape[-1]} must be {embed_dim} "
             f"and divisible by the {heads} heads"
         )

@@ -33,7 +33,7 @@ def _require_places(x: Any, target: Any) -> None:
         raise ValueError("the input needs an axis of classes, got a tensor without axes")
     k = _class_axis(x)
     if target.shape != tuple([n for j, n in enumerate(x.shape) if j != k]):
-        raise ValueError(
+        raise OperandError(
             f"expected logits [N, C, …] and targets [N, …], "
             f"got {list(x.shape)} and {list(target.shape)}"
         )

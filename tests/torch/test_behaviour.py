@@ -357,3 +357,33 @@ def test_an_axis_that_is_missing_is_named(lib):
     for call in (lambda x: x.unsqueeze(), lambda x: lib.cumsum(x), lambda x: lib.gather(x, 0)):
         with pytest.raises(TypeError):
             call(lib.ones(2, 2))
+
+
+def test_classes_of_errors(lib):
+    """What programs catch, each of another class or none of PyTorch's before."""
+    F = lib.nn.functional
+
+    class Old(lib.autograd.Function):
+        def forward(self, x):
+            return x
+
+    x = lib.ones(2)
+    with pytest.raises(RuntimeError):
+        lib.tensor(None)
+    with pytest.raises(RuntimeError):
+        F.cross_entropy(lib.ones(2, 5, 3), lib.zeros(2, 5, dtype=lib.int64))
+    with pytest.raises(TypeError):
+        x.data = 1.0
+    with pytest.raises(TypeError):
+        lib.zeros(2, dtype="float32")
+    with pytest.raises(RuntimeError):
+        Old()(x)
+    with pytest.raises(AssertionError):
+        lib.nn.MultiheadAttention(8, 2)(*[lib.ones(3, 2, 6)] * 3)
+
+
+def test_parametrizations_are_shown_by_their_names(lib):
+    rules = lib.nn.utils.parametrizations
+    for rule, name in ((rules.orthogonal, "_Orthogonal"), (rules.weight_norm, "_WeightNorm"),
+                       (rules.spectral_norm, "_SpectralNorm")):  # fmt: skip
+        assert f"(0): {name}()" in repr(rule(lib.nn.Linear(2, 2)))

@@ -32,7 +32,7 @@ def _unit(x: Any, eps: float) -> Any:
     return x / (x * x).sum().sqrt().clamp(min=eps)
 
 
-class WeightNorm(Module):
+class _WeightNorm(Module):
     """weight = g · v / |v|: the parametrization."""
 
     def __init__(self, dim: int | None = 0) -> None:
@@ -47,7 +47,7 @@ class WeightNorm(Module):
         return norm_except_dim(weight, self.dim), weight
 
 
-class SpectralNorm(Module):
+class _SpectralNorm(Module):
     """weight / σ, with σ from a power iteration at each forward in training."""
 
     def __init__(
@@ -156,7 +156,7 @@ def spectral_norm(
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     axis = (1 if "Transpose" in type(module).__name__ else 0) if dim is None else dim
     weight = module._parameters[name]
-    rule = SpectralNorm(weight, n_power_iterations, axis, eps)
+    rule = _SpectralNorm(weight, n_power_iterations, axis, eps)
     rule.left_first = False  # the older form turns v first
     del module._parameters[name]
     module.register_parameter(f"{name}_orig", weight)

@@ -21,7 +21,7 @@ from .parametrize import register_parametrization
 MAPS = ("matrix_exp", "cayley", "householder")
 
 
-class Orthogonal(Module):
+class _Orthogonal(Module):
     """The parametrization: see `orthogonal`."""
 
     def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool = True) -> None:
@@ -140,6 +140,6 @@ def orthogonal(
     chosen = orthogonal_map or ("matrix_exp" if square else "householder")
     if chosen not in MAPS:
         raise ValueError(f"orthogonal_map has to be one of {', '.join(MAPS)}. Got: {chosen}")
-    rule = Orthogonal(weight, chosen, use_trivialization)
+    rule = _Orthogonal(weight, chosen, use_trivialization)
     register_parametrization(module, name, rule, unsafe=True)
     return module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .norms import SpectralNorm, WeightNorm
+from .norms import _SpectralNorm, _WeightNorm
 from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 
@@ -19,7 +19,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     >>> list(layer.state_dict())
     ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
-    register_parametrization(module, name, WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def from_older_names(module: Any, state: Any, prefix: str, *others: Any) -> None:
         older = f"{prefix}{name}_g", f"{prefix}{name}_v"
@@ -38,5 +38,5 @@ def spectral_norm(
     """Divide a weight by its largest singular value."""
     weight = getattr(module, name)
     axis = (1 if "Transpose" in type(module).__name__ else 0) if dim is None else dim
-    rule = SpectralNorm(weight, n_power_iterations, axis, eps)
+    rule = _SpectralNorm(weight, n_power_iterations, axis, eps)
     return register_parametrization(module, name, rule)
