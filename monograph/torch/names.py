@@ -70,6 +70,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "nn.grad": _parts("conv_gradients"),
     "nn.modules": ("monograph.nn", *_parts("layers")),
     "nn.attention": _parts("attention"),
+    "nn.attention.bias": _parts("attention#BIAS"),
     "nn.attention.flex_attention": _parts("attention#FLEX"),
     "nn.common_types": _parts("types"),
     "nn.utils": ("monograph.nn.utils", *_parts("spellings#CLIP", "functions#UTILS")),

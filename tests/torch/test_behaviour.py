@@ -387,3 +387,12 @@ def test_parametrizations_are_shown_by_their_names(lib):
     for rule, name in ((rules.orthogonal, "_Orthogonal"), (rules.weight_norm, "_WeightNorm"),
                        (rules.spectral_norm, "_SpectralNorm")):  # fmt: skip
         assert f"(0): {name}()" in repr(rule(lib.nn.Linear(2, 2)))
+
+
+def test_masks_of_causal_attention(lib):
+    bias = __import__(f"{lib.__name__}.nn.attention.bias", fromlist=["bias"])
+    f = lib.nn.functional.scaled_dot_product_attention
+    q, k = (lib.arange(n * 4.0).reshape(1, 1, n, 4).sin() for n in (3, 5))
+    for kind in (bias.causal_upper_left, bias.causal_lower_right):
+        mask = lib.ones(3, 5, dtype=bool).tril(0 if kind is bias.causal_upper_left else 2)
+        assert lib.allclose(f(q, k, k, kind(3, 5)), f(q, k, k, mask))

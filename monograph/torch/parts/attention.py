@@ -7,6 +7,10 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+import monograph as mg
+
+from ...tensor import Tensor
+
 
 class SDPBackend(enum.IntEnum):
     """Ways of computing attention."""
@@ -29,6 +33,35 @@ class BlockMask:
     """The blocks of an attention matrix that are computed; libraries ask whether they have one."""
 
 
+class CausalVariant(enum.IntEnum):
+    """Which corner of the attention matrix its diagonal starts from."""
+
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+def causal_upper_left(*size: int) -> Tensor:
+    """The mask of attention to what is not later: query i sees the keys up to i.
+
+    >>> causal_upper_left(2, 3).int().tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+    return mg.ones(size, dtype=mg.bool).tril()
+
+
+def causal_lower_right(*size: int) -> Tensor:
+    """The same where the last query sees all keys.
+
+    >>> causal_lower_right(2, 3).int().tolist()
+    [[1, 1, 0], [1, 1, 1]]
+    """
+    return mg.ones(size, dtype=mg.bool).tril(size[1] - size[0])
+
+
+BIAS = {
+    "CausalVariant": CausalVariant, "causal_lower_right": causal_lower_right,
+    "causal_upper_left": causal_upper_left,
+}  # fmt: skip
 FLEX = {"BlockMask": BlockMask, "_DEFAULT_SPARSE_BLOCK_SIZE": 128}
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
