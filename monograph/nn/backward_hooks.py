@@ -17,8 +17,6 @@ from ..autograd.modes import no_grad
 from ..recorder import current
 from ..tensor import Tensor
 
-# number → (hook, whether it is a pre-hook, called with the gradients of the outputs only)
-BackwardHooks = dict[int, tuple[Callable[..., Any], bool]]
 Gradients = tuple[Any, ...]
 
 
@@ -65,7 +63,10 @@ def _gate(items: Sequence[Any], action: Callable[[Gradients], Gradients]) -> tup
 
 
 class BackwardCall:
-    """One call of a module that has hooks on its backward pass."""
+    """One call of a module that has hooks on its backward pass.
+
+    With each hook comes whether it is a pre-hook, called with the gradients of the outputs only.
+    """
 
     def __init__(self, module: Any, hooks: Sequence[tuple[Callable[..., Any], bool]]) -> None:
         self.module = module

@@ -28,8 +28,8 @@ from ..placement import (
 )
 from ..recorder import current
 from ..tensor import Parameter, Tensor, without_data
-from .backward_hooks import BackwardCall, BackwardHooks
-from .hooks import Hooks, RemovableHandle, register
+from .backward_hooks import BackwardCall
+from .hooks import Hooks, RemovableHandle, marked, register
 from .hooks_of_all import calls, of_all, registered
 from .members import Members
 from .parameter import Buffer, known, zero_gradient, zeros
@@ -38,6 +38,11 @@ from .uninitialized import Uninitialized
 
 Self = TypeVar("Self", bound="Module")
 _KINDS = ("_parameters", "_modules", "_buffers")
+_HOOKS = (
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
+    "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_state_hooks",
+)  # fmt: skip
 
 
 def _converted(t: Any, dtype: DType) -> Tensor:
@@ -94,7 +99,11 @@ class Module(Stateful):
     _non_persistent_buffers_set: set[str]
     _forward_hooks: Hooks
     _forward_pre_hooks: Hooks
-    _backward_hooks: BackwardHooks
+    _backward_hooks: Hooks
+    _backward_pre_hooks: Hooks
+    _forward_hooks_with_kwargs: dict[int, bool]  # numbers of hooks that take them
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
 
     def __init__(self) -> None:
         put = super().__setattr__  # the registering __setattr__ needs these to exist
@@ -102,10 +111,8 @@ class Module(Stateful):
         for kind in _KINDS:
             put(kind, Members(self))
         put("_non_persistent_buffers_set", set())
-        put("_forward_hooks", {})
-        put("_forward_pre_hooks", {})
-        put("_backward_hooks", {})
-        put("_state_hooks", {})
+        for kind in _HOOKS:
+            put(kind, {})
 
     # --- calling ---
 
@@ -121,7 +128,7 @@ class Module(Stateful):
         try:
             if (
                 self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
-                or calls
+                or self._backward_pre_hooks or calls
             ):  # fmt: skip
                 result = self._call_with_hooks(args, kwargs)
             else:
@@ -136,7 +143,8 @@ class Module(Stateful):
         return result
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook, with_kwargs in [*of_all("before"), *self._forward_pre_hooks.values()]:
+        own = marked(self._forward_pre_hooks, self._forward_pre_hooks_with_kwargs)
+        for hook, with_kwargs in [*of_all("before"), *own]:
             if with_kwargs:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
@@ -145,21 +153,25 @@ class Module(Stateful):
                 changed = hook(self, args)
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
-        on_backward = [*of_all("backward"), *self._backward_hooks.values()]
+        on_backward = [*of_all("backward"), *[(h, True) for h in self._backward_pre_hooks.values()]]
+        on_backward += [(hook, False) for hook in self._backward_hooks.values()]
         backward = BackwardCall(self, on_backward) if on_backward else None
         if backward is not None:
             args = backward.enter(args)
         result, met = None, []  # hooks that were called
         try:
             result = self.forward(*args, **kwargs)
-            for entry in [*of_all("after"), *self._forward_hooks.values()]:
+            own = marked(self._forward_hooks, self._forward_hooks_with_kwargs)
+            for entry in [*of_all("after"), *own]:
                 met.append(entry)
                 changed = _seeing(entry, self, args, kwargs, result)
                 if changed is not None:
                     result = changed
         except Exception:
-            own = [self._forward_hooks.get(n) for n in self.__dict__.get("_always_called", ())]
-            for entry in [*of_all("always"), *[each for each in own if each is not None]]:
+            held, always = self._forward_hooks, self._forward_hooks_always_called
+            wanted = {number: held[number] for number in always if number in held}
+            own = marked(wanted, self._forward_hooks_with_kwargs)
+            for entry in [*of_all("always"), *own]:
                 if entry not in met:
                     _seeing(entry, self, args, kwargs, result)
             raise
@@ -173,16 +185,20 @@ class Module(Stateful):
 
         With `always_call` it is called also if the forward fails, with the output so far.
         """
-        handle: RemovableHandle = register(self._forward_hooks, hook, prepend, with_kwargs)
+        handle = register(self._forward_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_hooks_with_kwargs[handle.id] = True
         if always_call:
-            self.__dict__.setdefault("_always_called", []).append(handle.id)
+            self._forward_hooks_always_called[handle.id] = True
         return handle
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call hook(module, args) before each forward; what it returns replaces the args."""
-        handle: RemovableHandle = register(self._forward_pre_hooks, hook, prepend, with_kwargs)
+        handle = register(self._forward_pre_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_pre_hooks_with_kwargs[handle.id] = True
         return handle
 
     def register_full_backward_hook(
@@ -192,8 +208,7 @@ class Module(Stateful):
 
         What it returns replaces grad_input, the gradients of the positional arguments.
         """
-        handle: RemovableHandle = register(self._backward_hooks, hook, prepend, False)
-        return handle
+        return register(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The older name: the gradients are those that `register_full_backward_hook` gives."""
@@ -203,8 +218,7 @@ class Module(Stateful):
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(module, grad_output) in a backward pass; what it returns replaces them."""
-        handle: RemovableHandle = register(self._backward_hooks, hook, prepend, True)
-        return handle
+        return register(self._backward_pre_hooks, hook, prepend)
 
     # --- registering ---
 
@@ -270,7 +284,10 @@ class Module(Stateful):
         super().__delattr__(name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(dict.fromkeys(_HOOKS) | state)
+        for kind in _HOOKS:
+            if self.__dict__[kind] is None:  # saved by PyTorch, or by an earlier version
+                self.__dict__[kind] = {}
         for kind in _KINDS:
             super().__setattr__(kind, Members(self, state.get(kind, {})))
 

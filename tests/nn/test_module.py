@@ -564,3 +564,30 @@ def test_methods_of_a_subclass_are_called_for_members_only(lib):
     made["a"] = lib.Identity()
     made.update(1, 2)
     assert made.seen == (1, 2) and list(made) == ["a"]
+
+
+@pytest.mark.parametrize("lib", [nn, torch.nn], ids=["here", "pytorch"])
+def test_hooks_are_found_among_those_of_a_module(lib):
+    """As programs do that remove their own, or copy them to another module."""
+
+    class Hook:
+        def __call__(self, module, *rest):
+            return None
+
+    module, hook = lib.Linear(1, 1), Hook()
+    module.register_forward_pre_hook(hook)
+    module.register_forward_hook(hook, with_kwargs=True, always_call=True)
+    module.register_full_backward_hook(hook)
+    module.register_full_backward_pre_hook(hook)
+    kinds = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+    for kind in kinds:
+        held = getattr(module, kind)
+        assert list(held.values()) == [hook]
+    assert list(module._forward_hooks_with_kwargs) == list(module._forward_hooks)
+    assert list(module._forward_hooks_always_called) == list(module._forward_hooks)
+    assert not module._forward_pre_hooks_with_kwargs
+    layer = lib.utils.spectral_norm(lib.Linear(2, 2))
+    assert len(layer._forward_pre_hooks) == 1
+    for kind in kinds:
+        getattr(module, kind).clear()
+    module(module.weight)

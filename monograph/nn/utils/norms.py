@@ -181,7 +181,7 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     training = module.training
     handle = held.pop(name)
-    compute, _ = module._forward_pre_hooks[handle.id]
+    compute = module._forward_pre_hooks[handle.id]
     module.training = False
     compute(module, None)
     module.training = training

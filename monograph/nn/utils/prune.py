@@ -46,7 +46,7 @@ def _count(amount: int | float, size: int) -> int:
 def _methods(module: Module) -> list[tuple[int, BasePruningMethod]]:
     """The pruning among a module's hooks, by their numbers."""
     hooks = module._forward_pre_hooks.items()
-    return [(n, entry[0]) for n, entry in hooks if isinstance(entry[0], BasePruningMethod)]
+    return [(n, hook) for n, hook in hooks if isinstance(hook, BasePruningMethod)]
 
 
 class BasePruningMethod:
