@@ -260,6 +260,11 @@ class PowerTransform(Transform):
         return (self.exponent.tolist(),)
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    limits = mg.finfo(x.dtype)
+    return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+
+
 class SigmoidTransform(Transform):
     """1 / (1 + e^-x).
 
@@ -271,8 +276,7 @@ class SigmoidTransform(Transform):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        limits = mg.finfo(x.dtype)
-        return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         limits = mg.finfo(y.dtype)

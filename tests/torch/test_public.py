@@ -78,3 +78,9 @@ def test_a_name_of_a_users_class():
             return "Shown!"
 
     assert repr(Shown(1, 1)).startswith("Shown!(")
+
+
+def test_names_that_forecasting_and_flows_import():
+    assert torch.DeviceObjType is torch.device
+    clipped = torch.distributions.transforms._clipped_sigmoid(torch.tensor([-200.0, 0.0]))
+    assert clipped.tolist() == [torch.finfo(torch.float32).tiny, 0.5]

@@ -93,8 +93,11 @@ globals().update({name: ElementType(name) for name in ABSENT_TYPES})
 LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = [layout(name) for name in LAYOUTS]
 
+DeviceObjType = device  # its name among the types of scripts
+
 __all__ = [
-    "DType", "Future", "Generator", "OutOfMemoryError", "Size", "Tensor", "__version__",
+    "DType", "DeviceObjType", "Future", "Generator", "OutOfMemoryError", "Size", "Tensor",
+    "__version__",
     "channels_last",
     "channels_last_3d",
     "compile", "compiled_with_cxx11_abi", "contiguous_format", "cosine_similarity",
