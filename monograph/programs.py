@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SHARED = 512  # sizes that programs for many sizes stay set up for
 FAMILIES = 64  # structures that are remembered at least
 ENTRIES = 1 << 15  # of all programs together that run by calls: each takes some 3 KB
-KEPT = 8  # sizes of one structure that go to disk
+KEPT = 3  # sizes of one structure that go to disk
 SMALL = 1 << 14  # elements of all leaves together, up to which a recording may be interpreted
 TURNS = 8  # times that each operator of a recording comes on average where it is a loop's
 NEAR = 4  # meetings of interpreted recordings within which a step of a loop comes again
