@@ -125,7 +125,7 @@ def test_writes_spare_what_derivatives_compute_again(write, limit, monkeypatch):
 
 
 def test_memory_is_written_over_once_the_tape_is_gone():
-    w, x = mg.ones(2000, requires_grad=True), mg.ones(2000)  # small results would be kept
+    w, x = mg.ones(20000, requires_grad=True), mg.ones(20000)  # small results would be kept
     mg.synchronize()
     loss = (w * (x * 2)).sum()
     loss.item()

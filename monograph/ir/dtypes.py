@@ -10,6 +10,7 @@ NumPy has no bfloat16: its twin comes from `ml_dtypes`, imported when it is firs
 from __future__ import annotations
 
 import enum
+import reprlib
 from functools import cached_property
 
 import numpy as np
@@ -180,8 +181,8 @@ def named(given: object) -> DType:
     """
     found = _BY_TYPE.get(given) if isinstance(given, type) else None
     if found is None:
-        name = given.__name__ if isinstance(given, type) else type(given).__name__
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {name}")
+        shown = given.__name__ if isinstance(given, type) else reprlib.repr(given)
+        raise TypeError(f"argument 'dtype' must be a dtype that tensors can have, not {shown}")
     return found
 
 

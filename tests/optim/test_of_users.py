@@ -77,5 +77,5 @@ def test_all_of_pytorchs_types_have_names():
         except RuntimeError:
             with pytest.raises(RuntimeError):
                 here.is_signed  # noqa: B018
-    with pytest.raises(AttributeError, match=r"torch\.uint4 is a name only"):
+    with pytest.raises(TypeError, match=r"a dtype that tensors can have, not torch\.uint4"):
         torch.zeros(2, dtype=torch.uint4)
