@@ -36,19 +36,29 @@ def gathered(pieces: Sequence[Tensor], dim: int) -> Tensor | None:
         if x.__class__ is not Tensor:
             return None
         storage, view = x._storage, x._view
-        whole = storage.value
-        value = whole if view is None else view.value
-        meta, memory = value.meta, value.memory
+        whole = value = storage.value
+        lies = memory = whole.memory
         # Known, of a storage in the usual order, and no derivative is asked for.
-        if whole.memory is None or value.requires_grad or whole.requires_grad or whole.meta.strides:
+        if lies is None or whole.requires_grad or whole.meta.strides:
             return None
+        if view is not None:
+            value = view.value
+            memory = value.memory if view.version == storage.version else None
+            if value.requires_grad:
+                return None
+        meta = value.meta
         if meta is not kind:
             if kind is not None and not _fit(meta, kind, dim):
                 return None  # the operator says so in its words, or casts
             kind = meta
         size += meta.size
-        known = memory is not None and (view is None or view.version == storage.version)
-        found.append(memory.data if known and memory.data is not None else x)  # type: ignore[union-attr]
+        if memory is not None:
+            data = memory.data
+        elif lies.data is None or meta.size != whole.meta.size or not _is_reshaped(x):
+            data = None
+        else:
+            data = lies.data.reshape(meta.shape)
+        found.append(x if data is None else data)
     if kind is None or (len(pieces) < MANY and size * kind.dtype.itemsize > BYTES):
         return None
     if not -len(kind.shape) <= dim < len(kind.shape):
@@ -68,15 +78,21 @@ def _fit(a: Meta, b: Meta, dim: int) -> bool:
     )
 
 
+def _is_reshaped(x: Tensor) -> bool:
+    """Whether a view shows what its storage begins with, in order."""
+    view = x._view
+    if view is None or view.version != x._storage.version or view.origin is None:
+        return False
+    return view.origin[1] is None and not view.origin[2]
+
+
 def _contents(x: Tensor) -> np.ndarray:
     whole, view = x._storage.value, x._view
     if view is None:
         return whole.array()
-    value, origin = view.value, view.origin
-    if view.version != x._storage.version:
-        return x._array()
-    if value.ready:
+    value = view.value
+    if value.memory is not None and view.version == x._storage.version:
         return value.array()
-    if origin is not None and origin[1] is None and not origin[2]:  # the beginning, reshaped
+    if _is_reshaped(x):
         return whole.array().reshape(-1)[: value.meta.size].reshape(value.meta.shape)
     return x._array()

@@ -43,7 +43,7 @@ from .runtime.status import NO_RESULTS
 from .runtime.waiting import reader, synchronize
 from .signatures import known as known_signatures
 from .signatures import new_signature
-from .storage import InferenceStorage, Storage, Value, concrete, meta_of
+from .storage import UNRECORDED, InferenceStorage, Storage, Value, concrete, meta_of
 from .usual import LEAST, MOST, handles, usual
 
 BACKWARD, KNOWN = rec_form.BACKWARD, rec_form.KNOWN
@@ -260,22 +260,29 @@ def _call_values(
     key: list[Any] = [operator, attributes]
     values: list[Any] = []
     needs_grad = False
+    detached: list[int] = []  # places where the whole stands for what was detached from it
     for given in inputs:
         kind = given.__class__
         if isinstance(given, handle_class):
             storage, view = given._storage, given._view
-            held = storage.value
-            if view is None:
-                value = held
-            else:
-                value = view.value if view.version == storage.version else given._value()
+            value = held = storage.value
+            cut = False
+            if view is not None:
+                if view.version == storage.version:
+                    value = view.value
+                elif view.version == UNRECORDED and not held.exposed and recorder.outer is None:
+                    cut = value.requires_grad
+                else:
+                    value = given._value()
             memory = held.memory
             if memory is not None and memory.exposed:
                 value = _settled(given, value)
+            if cut:
+                detached.append(len(values))
+            elif value.requires_grad:
+                needs_grad = True
             key.append(value.meta)
             values.append(value)
-            if value.requires_grad:
-                needs_grad = True
         elif kind in NUMBERS or given is None:
             if kind is int and not LEAST <= given <= MOST:
                 raise OverflowError(f"{operator.name}() got {given}, which 64 bits do not hold")
@@ -300,7 +307,11 @@ def _call_values(
             plain = tuple([_plain(given) for given in attributes])
             return _call_values(recorder, operator, inputs, plain)
         signature = new_signature(operator, attributes, key)
-    return record_call(recorder, signature, values, needs_grad, _NEAREST_CALLER)
+    if detached and needs_grad and recorder.grad:  # derivatives are not to pass through these
+        for place in detached:
+            values[place] = inputs[place]._value()
+        detached = []
+    return record_call(recorder, signature, values, needs_grad, _NEAREST_CALLER, bool(detached))
 
 
 def _plain(attribute: Any) -> Any:
@@ -346,13 +357,16 @@ _NEAREST, _NEAREST_CALLER, _NEAREST_STEP = 3, 4, 5
 
 def record_call(
     recorder: Recorder, signature: Signature, inputs: list[Any], needs_grad: bool,
-    nearest: int = _NEAREST,
+    nearest: int = _NEAREST, cut: bool = False,
 ) -> list[Value]:  # fmt: skip
-    """Append one call and mark what it returns as differentiable where it is."""
+    """Append one call and mark what it returns as differentiable where it is.
+
+    `cut` says that nothing is to be, whatever requires gradients.
+    """
     grad = recorder.grad
     if _refuse_uses is not None and needs_grad and grad and signature.operator.smooth:
         _refuse_uses(inputs)
-    stop = needs_grad and not grad
+    stop = cut or (needs_grad and not grad)
     record = new_record(signature, inputs, stop, recorder.epoch, len(recorder.records))
     if signature.absent:
         return _without_data(record, needs_grad and grad)

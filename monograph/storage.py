@@ -341,6 +341,9 @@ class Storage:
         self.version = value.version = old.replaced = self.version + 1
 
 
+UNRECORDED = -1  # the version of a view that shows all of a storage, detached, until it is used
+
+
 class InferenceStorage(Storage):
     """The storage of a tensor made in inference mode: derivatives never meet it."""
 

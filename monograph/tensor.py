@@ -26,7 +26,17 @@ from .reading import Readable
 from .recorder import current
 from .retention import note_data
 from .size import Size
-from .storage import InferenceStorage, Meta, Storage, Value, absent_of, concrete, laid_out, meta_of
+from .storage import (
+    UNRECORDED,
+    InferenceStorage,
+    Meta,
+    Storage,
+    Value,
+    absent_of,
+    concrete,
+    laid_out,
+    meta_of,
+)
 from .strides import contiguous
 from .view import STEPS, Origin, View
 
@@ -92,6 +102,13 @@ class Tensor(Readable):
             return self._renewed()
         return view.value
 
+    def _kind(self) -> Meta:
+        """What kind of value it is; to ask for it is no use of a view."""
+        view = self._view
+        if view is not None and view.version == UNRECORDED:
+            return self._storage.value.meta
+        return self._value().meta
+
     @property
     def shape(self) -> Size:
         """The extent of each axis."""
@@ -101,7 +118,7 @@ class Tensor(Readable):
     def _sizes(self) -> tuple[int, ...]:
         """The shape, for code that checks it and hands it on to operators, and decides nothing by
         it: a trace does not take note."""
-        return self._value().meta.shape
+        return self._kind().shape
 
     def _located(self) -> None:
         """A trace notes that Python has seen where elements lie: of the storage's sizes, too."""
@@ -111,21 +128,20 @@ class Tensor(Readable):
 
     def _measured(self, axis: int | None = None) -> Meta:
         """What kind of value it is. A trace notes that Python has seen its sizes, or one."""
-        value = self._value()
         recorder = current.recorder
         if recorder.capture is not None:
-            recorder.measured.append((value, axis))
-        return value.meta
+            recorder.measured.append((self._value(), axis))
+        return self._kind()
 
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self._value().meta.dtype
+        return self._kind().dtype
 
     @property
     def ndim(self) -> int:
         """How many axes there are."""
-        return len(self._value().meta.shape)
+        return len(self._kind().shape)
 
     @property
     def device(self) -> device:

@@ -17,7 +17,7 @@ from .ir.operator import Operator
 from .lines import inside
 from .recorder import Record, Recorder
 from .signatures import known as known_signatures
-from .storage import Value, promises
+from .storage import UNRECORDED, Value, promises
 
 handles: set[type] = set()  # the classes of tensors whose calls nothing takes over
 _NUMBERS = frozenset({float, int, bool, type(None)})
@@ -37,7 +37,7 @@ def usual(
     epoch = recorder.epoch
     key: list[Any] = [operator, attributes]
     values: list[Any] = []
-    needs_grad = False
+    needs_grad = detached = False
     for given in inputs:
         kind = given.__class__
         if kind in handles:
@@ -47,17 +47,23 @@ def usual(
             if memory is not None and memory.exposed:
                 return None
             view = given._view
-            if view is not None:
-                if view.version != storage.version:
-                    return None
+            if view is None:
+                if value.requires_grad:
+                    needs_grad = True
+            elif view.version == storage.version:
                 value = view.value
                 memory = value.memory
+                if value.requires_grad:
+                    needs_grad = True
+            elif view.version == UNRECORDED:  # it is the whole, where no derivative is asked for
+                if value.requires_grad:
+                    detached = True
+            else:
+                return None
             if memory is None and value.epoch != epoch:
                 return None
             key.append(value.meta)
             values.append(value)
-            if value.requires_grad:
-                needs_grad = True
         elif kind in _NUMBERS:
             if kind is int and not LEAST <= given <= MOST:
                 return None
@@ -68,11 +74,16 @@ def usual(
     signature = known_signatures.get(tuple(key))
     if signature is None or signature.absent:
         return None
+    stop = needs_grad and not recorder.grad
+    if detached:
+        if needs_grad and not stop:
+            return None
+        stop = True
 
     made = _record()
     made.signature = signature
     made.inputs = values
-    made.stop = stop = needs_grad and not recorder.grad
+    made.stop = stop
     made.walk = 0
     made.hooks = None
     made.born = epoch

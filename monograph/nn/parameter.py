@@ -16,7 +16,7 @@ from ..ir import dtypes
 from ..ops.math import detach
 from ..placement import META, place_of
 from ..recorder import current
-from ..storage import Value, absent_of, concrete, meta_of
+from ..storage import UNRECORDED, Value, absent_of, concrete, meta_of
 from ..tensor import Parameter, Tensor, from_value, tensor
 from ..view import View
 
@@ -134,7 +134,7 @@ def detached(source: Tensor) -> Tensor:
         return source.detach()
     seen = object.__new__(Tensor)
     seen._storage = source._storage
-    seen._view = View((None, detach.operator, ()), -1, source._storage.value)
+    seen._view = View((None, detach.operator, ()), UNRECORDED, source._storage.value)
     seen._grad = None
     return seen
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,7 @@ class Load:
         self.unexpected: list[str] = []
         self.problems: list[str] = []
         self.fitting: list[tuple[Place, Any]] = []
+        self.met: set[str] = set()  # names that some module has a place for
         self.recorded = False  # whether contents are copied that are still to be computed
         self.loaded_otherwise: list[str] = []  # prefixes of modules that load by themselves
 
@@ -84,11 +85,10 @@ class Load:
                                          self.unexpected, self.problems)  # fmt: skip
             if not notes.taken:
                 self.loaded_otherwise.append(prefix)
-        wanted = dict(places(self.root))
-        self.unexpected += [
-            name for name in self.state
-            if name not in wanted and not name.startswith(tuple(self.loaded_otherwise))
-        ]  # fmt: skip
+        elsewhere = tuple(self.loaded_otherwise)
+        for name in self.state:
+            if name not in self.met and not name.startswith(elsewhere):
+                self.unexpected.append(name)
         if not any(_hooks(module, "after loading") for _, module in modules):
             self._raise_problems()  # else hooks may still allow it
         for place, value in self.fitting:
@@ -115,6 +115,7 @@ class Load:
             if name not in state:
                 missing.append(name)
                 continue
+            self.met.add(name)
             value = state[name]
             if place.member != EXTRA and _is_old_number(value, place.held[place.member]):
                 value = value[0]
@@ -190,12 +191,6 @@ def _is_old_number(value: Any, own: Any) -> bool:
     return not is_lazy(own) and own.ndim == 0 and getattr(value, "ndim", 0) == 1
 
 
-def places(module: Any, prefix: str = "") -> Iterator[tuple[str, Place]]:
-    """Parameters, persistent buffers and extra state in the order of the state dictionary."""
-    for path, part in module.named_modules(prefix=prefix, remove_duplicate=False):
-        yield from _places_of(part, f"{path}." if path else "")
-
-
 def _places_of(module: Any, start: str) -> Iterator[tuple[str, Place]]:
     for name, parameter in module._parameters.items():
         if parameter is not None:
@@ -207,9 +202,9 @@ def _places_of(module: Any, start: str) -> Iterator[tuple[str, Place]]:
         yield start + EXTRA, Place(module, {}, EXTRA)
 
 
-def _hooks(module: Any, when: str) -> list[Callable[..., Any]]:
-    held: dict[int, Any] = module._state_hooks.get(when, {})
-    return list(held.values())
+def _hooks(module: Any, when: str) -> Sequence[Callable[..., Any]]:
+    held: dict[int, Any] | None = module._state_hooks.get(when)
+    return tuple(held.values()) if held else ()
 
 
 class Stateful:

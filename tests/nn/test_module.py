@@ -98,6 +98,23 @@ def test_reading_a_state_dict_leaves_nothing_pending(ours):
     assert mg.stats().recorded == 0
 
 
+def test_entries_of_a_state_dict_are_detached(ours):
+    """They are read without being recorded, and no derivative passes through them all the same."""
+    weight = ours.blocks[0].scale
+    entry = ours.state_dict()["blocks.0.scale"]
+    before = mg.stats().recorded
+    half = entry * 0.5
+    assert mg.stats().recorded == before + 1  # the product alone
+    assert not half.requires_grad and half.is_leaf
+    (weight * entry).sum().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), entry.numpy())  # not twice as much
+    with mg.no_grad():
+        weight.mul_(3.0)
+    np.testing.assert_allclose((entry * 1.0).numpy(), 6.0 * half.numpy(), rtol=1e-6)
+    entry.zero_()
+    assert not weight.detach().numpy().any()
+
+
 def test_load_state_dict(ours, theirs):
     state = {name: t.detach().numpy().copy() for name, t in theirs.state_dict().items()}
     assert repr(ours.load_state_dict(state)) == "<All keys matched successfully>"
