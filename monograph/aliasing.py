@@ -46,8 +46,7 @@ def view_of(
     ):  # of what lies as on a storage of its own, and so does the result
         origin = value.meta.origin
     else:
-        meta, strides, steps = base._origin()
-        origin = (meta, strides, (*steps, (operator, attributes)))
+        origin = None  # found by its links, if somebody asks where it lies
     if not operator.smooth:
         birth = None
     elif not grad:

@@ -86,6 +86,14 @@ class Part:
             found = found.record.inputs[place]
         return found
 
+    def find_all(self, paths: Sequence[Path]) -> list[Any]:
+        """What stands at the ends of many paths, most of which are a step's own input."""
+        inputs = [step.inputs for step in self.steps]
+        return [
+            inputs[path[0]][path[1]] if len(path) == 2 and path[0] >= 0 else self.find(path)
+            for path in paths
+        ]
+
     def lines(self, form: Form) -> list[Any]:
         """For each entry of a segment a record that has the line of its call, if it has one."""
         found: list[Any] = []
@@ -259,9 +267,9 @@ def form_of(part: Part, of: Any) -> tuple[Form, list[Value], list[Any]]:
     """The form of a part's derivative, its leaves and slots; `of` is the key of the flush."""
     form = _forms.get(part.name)
     if form is not None and form.of is of:
-        leaves = [part.find(path) for path in form.leaves]
+        leaves = part.find_all(form.leaves)
         if None not in [leaf.memory for leaf in leaves]:
-            return form, leaves, [part.find(path) for path in form.slots]
+            return form, leaves, part.find_all(form.slots)
     form, made = formed(part, of)
     if made.lasts and of is not None:
         if len(_forms) >= FORMS:

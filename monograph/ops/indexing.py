@@ -190,11 +190,11 @@ _INTEGER = {int}
 _BOUNDS = frozenset({int, type(None)})
 
 
-def _plain(key: Any, rank: int) -> tuple[Any, ...] | None:
+def _plain(parts: tuple[Any, ...], rank: int) -> tuple[Any, ...] | None:
     """The places of a key of integers, slices, None and …, as most are; None of any other."""
     places: list[Any] = []
     rest, gap, whole = rank, -1, True
-    for part in key if key.__class__ is tuple else (key,):
+    for part in parts:
         if part.__class__ is int:
             places.append(part)
             rest -= 1
@@ -229,12 +229,13 @@ def _plain(key: Any, rank: int) -> tuple[Any, ...] | None:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
-    integers = key if key.__class__ is tuple else (key,)
-    if {*map(type, integers)} == _INTEGER and record.may_be_quick():
-        row = row_of(x, shape.basic_index.operator, integers)
-        if row is not None:
-            return row
-    places = _plain(key, len(x._value().meta.shape))
+    parts = key if key.__class__ is tuple else (key,)
+    if parts and parts[0].__class__ is int and record.may_be_quick():
+        if {*map(type, parts)} == _INTEGER:
+            row = row_of(x, shape.basic_index.operator, parts)
+            if row is not None:
+                return row
+    places = _plain(parts, len(x._kind().shape))
     if places is not None:
         return shape.basic_index(x, places)  # type: ignore[no-any-return]
     view, tensors, dims, sure = _split(x, key)
