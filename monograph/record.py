@@ -625,6 +625,13 @@ def wait() -> None:
     recorder.waited = recorder.owner.serial
 
 
+def finish() -> None:
+    """At the end of a program: `wait`, and for what is pending too if its data may be wrong."""
+    if any([record.signature.checked for record in current.recorder.records]):
+        flush("end of the program")
+    wait()
+
+
 def settle(recorder: Recorder) -> None:
     """`wait`, if anything was launched since this thread has waited the last time."""
     if recorder.waited != recorder.owner.serial or is_one_of_many():

@@ -27,17 +27,18 @@ inference_storages: WeakSet[Storage] = WeakSet()
 class Signature:
     """What is known of a call before its values: operator, attributes, input and output kinds."""
 
-    __slots__ = ("number", "operator", "attributes", "inputs", "outputs", "absent")
+    __slots__ = ("number", "operator", "attributes", "inputs", "outputs", "checked", "absent")
 
     def __init__(
         self, number: int, operator: Operator, attributes: tuple[Any, ...], inputs: tuple[Any, ...],
-        outputs: tuple[Meta, ...],
+        outputs: tuple[Meta, ...], checked: bool = False,
     ) -> None:  # fmt: skip
         self.number = number
         self.operator = operator
         self.attributes = attributes
         self.inputs = inputs
         self.outputs = outputs
+        self.checked = checked  # its data may be wrong, such as an index
         # Of tensors without contents nothing is recorded but shapes and the way back.
         self.absent = any([kind.__class__ is Meta and kind.absent for kind in inputs])
 

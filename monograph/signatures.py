@@ -15,6 +15,7 @@ from . import errors
 from .compiler.recording import BACKWARD, KNOWN, placeholders
 from .geometry import kinds_of
 from .ir import dtypes
+from .ir.check import Check, collecting
 from .ir.dtypes import DType
 from .ir.node import interning
 from .ir.operator import Operator
@@ -39,7 +40,8 @@ def new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any
     """Find out what comes out by expanding the definition once, on placeholders."""
     given = tuple([None if kind is type(None) else kind for kind in key[2:]])
     kinds, absent = _present(operator, given)
-    with interning():
+    checks: list[Check] = []
+    with interning(), collecting(checks):
         nodes = placeholders(kinds)
         try:
             outputs = operator.expand(nodes, attributes)
@@ -48,7 +50,7 @@ def new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any
         metas = kinds_of(operator, attributes, kinds, outputs)
     if absent:
         metas = tuple([absent_of(meta) for meta in metas])
-    signature = Signature(next(_numbers), operator, attributes, given, metas)
+    signature = Signature(next(_numbers), operator, attributes, given, metas, bool(checks))
     known[tuple(key)] = signature
     return signature
 

@@ -135,12 +135,17 @@ def seldom_collected() -> Iterator[None]:
 
 
 def guarded(start: Callable[[], object]) -> int:
-    """Run, and turn how it ended into an exit code; errors are shown where the script made them."""
+    """Run, and turn how it ended into an exit code; errors are shown where the script made them.
+
+    What it computed last may still turn out wrong, also behind `sys.exit()`.
+    """
+    ended = SystemExit()
     try:
-        start()
-        record.wait()
-        return 0
-    except SystemExit as ended:
+        try:
+            start()
+        except SystemExit as problem:
+            ended = problem  # holds the tensors of the functions that it left
+        record.finish()
         return exit_code(ended)
     except BaseException as problem:
         shorten(problem)
@@ -173,7 +178,10 @@ def shorten(problem: BaseException) -> None:
             continue
         seen.add(id(here))
         ours = isinstance(here, errors.InternalError) or _is_broken_promise(here)
-        here.__traceback__ = _own_lines(here.__traceback__, bool(config.verbosity) or ours)
+        shown = _own_lines(here.__traceback__, bool(config.verbosity) or ours)
+        # What was found behind the last line names the line that made it.
+        if shown is not None or isinstance(here, errors.MonographError):
+            here.__traceback__ = shown
         chain += [here.__cause__, here.__context__]
 
 
@@ -194,7 +202,7 @@ def _own_lines(tb: types.TracebackType | None, keep_all: bool) -> types.Tracebac
         tb = tb.tb_next
     shown = [f for f in frames if keep_all or not _is_ours(f.tb_frame.f_code.co_filename)]
     made = None
-    for frame in reversed(shown or frames):
+    for frame in reversed(shown):
         made = types.TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return made
 

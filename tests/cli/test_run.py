@@ -91,6 +91,37 @@ def test_exit_codes(script, text, code):
     assert run("--quiet", script(text)).returncode == code
 
 
+LATE = {  # the label is wrong in the last calls, whose results nobody reads
+    "pending": "x = f(4)\nprint(x.shape)\n",
+    "behind sys.exit": "import sys\ndef main():\n    x = f(4)\n    sys.exit(0)\nmain()\n",
+    "launched": "for n in range(6):\n    w = w + f(n)\n    torch.eval(w)\n",
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_errors_of_the_last_calls_are_shown(script, name):
+    text = f"""
+import torch
+import monograph
+torch.eval = monograph.eval
+w = torch.zeros(())
+def f(label):
+    return torch.nn.functional.cross_entropy(torch.ones(1, 4), torch.tensor([label]))
+{LATE[name]}"""
+    path = script(text)
+    done = run("--quiet", path)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()  # none of ours
+    assert "target 4 is out of range for 4 classes" in line
+    assert line.endswith(f"recorded at {path}:7")
+
+
+def test_what_is_pending_and_cannot_fail_is_not_computed(script):
+    done = run(script("import torch\nx = torch.ones(2) + 1\nprint(x.shape)\n"))
+    assert done.returncode == 0
+    assert "program" not in done.stderr
+
+
 def test_what_cannot_be_run_is_said_in_one_line(tmp_path):
     absent = tmp_path / "absent.py"
     cases = {
