@@ -52,6 +52,10 @@ class TransformError(MonographError, RuntimeError):
     """Something that a function under vmap, grad or another transform must not do."""
 
 
+class DataError(MonographError, RuntimeError, TypeError, ValueError):
+    """Data that is no number. PyTorch raises any of these, by what it meets first."""
+
+
 class StructureError(MonographError, TypeError):
     """Trees of tensors that should agree in structure, shapes and dtypes, and do not."""
 

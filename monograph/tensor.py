@@ -20,7 +20,8 @@ from .geometry import Geometry, geometry_of
 from .guards import changes
 from .ir import dtypes
 from .ir.convert import convert, widened
-from .ir.dtypes import DType
+from .ir.dtypes import DType, Kind
+from .lists import NESTS, array_of, require_room
 from .placement import CPU, META, device, place_of, require_here, strided
 from .reading import Readable
 from .recorder import current
@@ -621,13 +622,13 @@ def as_array(data: Any, dtype: DType | None) -> np.ndarray:
         data = _numbers(data, found)
         dtype = functools.reduce(dtypes.promote, found) if dtype is None else dtype
     given = isinstance(data, (np.ndarray, np.generic))
-    array = np.asarray(data)
-    if array.dtype == object and data is None:
-        raise RuntimeError("a tensor cannot be made of None: could not infer dtype of NoneType")
+    array = data if given else array_of(data)
     if dtype is None:
         dtype = dtypes.from_numpy(array.dtype)
         if not given and dtype.is_smooth:
             dtype = dtypes.of_number(complex if dtype.is_complex else float)
+    elif not given and dtype.kind is Kind.INT and array.dtype != dtype.numpy:
+        require_room(array, dtype)
     made = convert(array, dtype)
     if (made is array and data.__class__ not in _COPIED) or not made.flags.c_contiguous:
         made = np.array(made, order="C")
@@ -639,7 +640,7 @@ def _holds_tensors(data: Any) -> bool:
     if data.__class__ is not list and data.__class__ is not tuple:
         return False
     kinds = {*map(type, data)}
-    if kinds <= _NESTS:
+    if kinds <= NESTS:
         return bool(data) and _holds_tensors(data[0])
     return any([issubclass(kind, Tensor) for kind in kinds])
 
@@ -649,7 +650,7 @@ def _numbers(data: Any, found: list[DType]) -> Any:
 
     The dtypes of all parts go to `found`.
     """
-    if data.__class__ in _NESTS:
+    if data.__class__ in NESTS:
         return [_numbers(part, found) for part in data]
     if isinstance(data, Tensor):
         found.append(data.dtype)
@@ -659,12 +660,11 @@ def _numbers(data: Any, found: list[DType]) -> Any:
     if isinstance(data, (bool, int, float, complex)):
         found.append(dtypes.of_number(type(data)))
     else:
-        data = np.asarray(data)
+        data = data if isinstance(data, np.ndarray) else array_of(data)
         found.append(dtypes.from_numpy(data.dtype))
     return data
 
 
-_NESTS = frozenset({list, tuple})
 _COPIED = frozenset({list, tuple, float, int, bool})  # NumPy's array of these is a new one
 
 
