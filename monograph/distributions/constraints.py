@@ -401,14 +401,14 @@ positive_semidefinite = Constraint("PositiveSemidefinite()", _positive_semidefin
 corr_cholesky = Constraint("CorrCholesky()", _correlation_factor, 2)
 
 
-@operator(to=None, method=False)
+@operator(to=None, method=False, name="distribution")
 def required(x: Tensor, fine: Tensor, message: str) -> Any:
     """x, which must be as `fine` says: found when it is computed, and raised by the next read."""
     _require(fine, message)
     return x
 
 
-@operator(to=None, method=False, name="required")
+@operator(to=None, method=False, name="distribution")
 def required_within(x: Tensor, common: tuple[Any, ...], message: str) -> Any:
     """The same for a set that is common."""
     require_within(x, (common, message))

@@ -364,7 +364,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return made
 
 
-@operator(to=None, method=False, smooth=False)
+@operator(to=None, method=False, name="multinomial", smooth=False)
 def checked_weights(x: Tensor, amount: int) -> Any:
     """Weights that are no probabilities are refused."""
     wide = build.cast(x, dtypes.float64)

@@ -180,7 +180,7 @@ def _wide(dtype: DType) -> DType:
     return dtypes.accumulator(dtype) if dtype.is_floating_point else dtypes.float64
 
 
-@operator(to=None, method=False)
+@operator(to=None, method=False, name="normal")
 def normal_of(
     mean: Tensor | Scalar, std: Tensor | Scalar, shape: tuple[int, ...], dtype: DType,
     seed: Scalar, offset: Scalar,
@@ -193,7 +193,7 @@ def normal_of(
     return drawn * spread + centre
 
 
-@operator(to=None, method=False, smooth=False)
+@operator(to=None, method=False, name="bernoulli", smooth=False)
 def hits(
     p: Tensor | Scalar, shape: tuple[int, ...], dtype: DType, seed: Scalar, offset: Scalar
 ) -> Any:
