@@ -143,4 +143,9 @@ class Readable:
     def __index__(self) -> int:
         if self.dtype.is_smooth:
             raise TypeError("only integer tensors can be converted to an index")
+        if self._value().meta.size != 1:
+            shown = list(self.shape)
+            raise TypeError(
+                f"only tensors of one integer can be an index, this is of shape {shown}"
+            )
         return int(self.item())

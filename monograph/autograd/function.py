@@ -135,7 +135,8 @@ class FunctionNode(PythonNode):
                 f"{number + 1}, but the corresponding forward input was not a Variable"
             )
         if not isinstance(part, Tensor):
-            raise TypeError(f"{self.name()} returned {type(part).__name__} where a tensor belongs")
+            kind = type(part).__name__
+            raise errors.GradientError(f"{self.name()} returned {kind} where a tensor belongs")
         shape = value.meta.shape
         if tuple(part.shape) != shape:
             part = _summed_to(part, shape)

@@ -300,7 +300,7 @@ def _out_dims(out_dims: Any, result: Any, outputs: list[Any]) -> tuple[int | Non
     for output, dim in zip(outputs, dims, strict=True):
         rank = getattr(output, "ndim", 0) + 1
         if dim is not None and not -rank <= dim < rank:
-            raise errors.OperandError(
+            raise errors.IndexOutOfRange(
                 f"vmap: out_dims {dim} is out of range for a result of {rank} dimensions"
             )
         placed.append(None if dim is None else dim % rank)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OperandError
 from . import (
     dtypes,
     index,
@@ -328,14 +329,14 @@ def _compose(
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The common shape, or a ValueError that names the shapes."""
+    """The common shape, or an OperandError that names the shapes."""
     rank = max(map(len, shapes), default=0)
     result = []
     for k in range(-rank, 0):
         first, *others = {s[k] for s in shapes if len(s) >= -k} - {1} or {1}
         if others and not all(agree(first, other) for other in others):
             listed = " and ".join(str(s) for s in shapes)
-            raise ValueError(f"shapes {listed} do not broadcast together (axis {k})")
+            raise OperandError(f"shapes {listed} do not broadcast together (axis {k})")
         result.append(first)
     return tuple(result)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OperandError
 from ..ir import dtypes
 from ..ops.math import detach
 from ..placement import META, place_of
@@ -59,6 +60,8 @@ def zeros(*size: int, dtype: dtypes.DType | None = None, device: Any = None) -> 
     kind = dtype or dtypes.get_default_dtype()
     if not isinstance(kind, dtypes.DType):
         kind = dtypes.named(kind)
+    if size and min(size) < 0:
+        raise OperandError(f"a size must not be negative, got {list(size)}")
     if place_of(device) is META:
         return from_value(Value(absent_of(meta_of(size, kind))))
     return known(np.zeros(size, kind.numpy))

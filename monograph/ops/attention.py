@@ -290,7 +290,7 @@ def _checked(
                 f"{list(shapes[1])}, got {list(attn_mask.shape)}"
             )
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (samples, source):
-        raise OperandError(
+        raise LengthError(
             f"multi_head_attention_forward: key_padding_mask must be {[samples, source]}, "
             f"got {list(key_padding_mask.shape)}"
         )

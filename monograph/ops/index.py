@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import ValueOutOfRange
 from ..ir import build
 from ..ir.check import check
 from ..ir.dtypes import int64
@@ -155,7 +156,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if not tensor.numel():
             raise RuntimeError("one_hot: the classes of an empty tensor must be given")
-        num_classes = int(tensor.max().item()) + 1
+        lowest, highest = (int(limit.item()) for limit in tensor.aminmax())
+        if lowest < 0:
+            raise ValueOutOfRange(f"one_hot: class value {lowest} must not be negative")
+        num_classes = highest + 1
     if num_classes < 1 and tensor.numel():
         raise RuntimeError("one_hot: num_classes must be positive")
     return hot(tensor, num_classes)

@@ -63,6 +63,8 @@ def live(group: Group, name: str, place: int | None = None) -> Live:
 
 def number(value: Any, name: str) -> None:
     """Check a setting that must not be negative."""
+    if isinstance(value, str):
+        raise TypeError(f"the {name} must be a number, got the text {value!r}")
     if not isinstance(value, Tensor) and not float(value) >= 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 
