@@ -11,6 +11,10 @@ class OperandError(MonographError, RuntimeError, ValueError):
     """Shapes or dtypes that an operator does not take, found at the call."""
 
 
+class DtypeError(OperandError, NotImplementedError):
+    """A dtype that an operator is not defined for."""
+
+
 class IndexOutOfRange(MonographError, IndexError, RuntimeError):
     """An index outside the axis that it addresses. PyTorch raises either, by operator."""
 
@@ -61,7 +65,7 @@ class StructureError(MonographError, TypeError):
 
 
 class LengthError(MonographError, ValueError, AssertionError):
-    """Tensors of a data set that have different lengths."""
+    """Tensors that should agree in a length, as those of a data set, and do not."""
 
 
 class DeviceError(MonographError, AssertionError):

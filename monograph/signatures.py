@@ -47,6 +47,11 @@ def new_signature(operator: Operator, attributes: tuple[Any, ...], key: list[Any
             outputs = operator.expand(nodes, attributes)
         except (ValueError, TypeError, IndexError) as problem:
             raise _operand_error(operator, kinds, problem) from None
+        except AttributeError as error:
+            if error.obj is not None or None not in kinds:
+                raise
+            needed = TypeError("got None where a tensor is needed")
+            raise _operand_error(operator, kinds, needed) from None
         metas = kinds_of(operator, attributes, kinds, outputs)
     if absent:
         metas = tuple([absent_of(meta) for meta in metas])
@@ -86,6 +91,8 @@ def _operand_error(operator: Operator, kinds: Sequence[Any], problem: Exception)
         return TypeError(message)
     if isinstance(problem, IndexError):
         return errors.IndexOutOfRange(message)
+    if isinstance(problem, errors.DtypeError):
+        return errors.DtypeError(message)
     return errors.OperandError(message)
 
 

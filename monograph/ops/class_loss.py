@@ -12,8 +12,9 @@ from ..ir.index import Read
 from ..ir.node import axis, coordinates
 from ..tensor import Tensor
 from .activation import logsigmoid
-from .define import Scalar, function, operator
+from .define import Scalar, function, no_tensor, operator
 from .loss import reduced, reduction_of
+from .promotion import require_floats
 from .reduce import axes_of, logsumexp
 from .softmax import log_softmax
 
@@ -97,6 +98,7 @@ def row_cross_entropy(x: Tensor, target: Tensor, ignore_index: int = -100) -> An
         raise ValueError(
             f"expected logits [N, C] and targets [N], got {list(x.shape)} and {list(target.shape)}"
         )
+    require_floats(x)
     _require_classes(target)
     place, counted = places_of(target, ignore_index, x.shape[1])
     row = axis(0, x.shape[0])
@@ -133,6 +135,7 @@ def picked(
     x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Any:
     """nll_loss in the reductions that all losses have."""
+    require_floats(x)
     _require_places(x, target)
     place, share = _shares(x, target, weight, ignore_index)
     at_class = _chosen(x, place, _class_axis(x))
@@ -186,8 +189,11 @@ def cross_entropy(
         raise OperandError(
             f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}"
         )
-    meta = input._value().meta
-    if target.dtype.is_floating_point:
+    try:
+        meta, classes = input._value().meta, not target.dtype.is_floating_point
+    except AttributeError:
+        raise no_tensor("cross_entropy", input=input, target=target) from None
+    if not classes:
         return soft(input, target, weight, chosen, label_smoothing)  # type: ignore[no-any-return]
     if label_smoothing:
         return smoothed(  # type: ignore[no-any-return]

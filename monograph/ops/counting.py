@@ -195,7 +195,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> mg.bincount(mg.tensor([0, 1, 1, 3])).tolist()
     [1, 2, 0, 1]
     """
-    if input.dtype.kind is not Kind.INT or input.ndim != 1:
+    if input.dtype.kind is not Kind.INT:
+        raise errors.DtypeError(
+            f"bincount is not defined for {input.dtype.name}, only for integers"
+        )
+    if input.ndim != 1:
         raise errors.OperandError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise errors.OperandError("minlength should be >= 0")

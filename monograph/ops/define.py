@@ -235,6 +235,15 @@ def _miss(name: str, parameter: str) -> None:
     raise TypeError(f"{name}() missing 1 required positional argument: {parameter!r}")
 
 
+def no_tensor(name: str, **given: Any) -> TypeError:
+    """What to raise where arguments of a function should be tensors and one of them is not."""
+    for argument, value in given.items():
+        if not isinstance(value, Tensor):
+            kind = type(value).__name__
+            return TypeError(f"{name}(): argument {argument!r} must be Tensor, not {kind}")
+    raise AssertionError(f"{name}: all are tensors")
+
+
 def _set_derivative(made: Operator, rule: Callable[..., Any]) -> Callable[..., Any]:
     made.derivative = rule
     return rule

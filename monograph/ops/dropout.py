@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import OperandError
 from ..ir import build, dtypes
 from ..tensor import Tensor
-from .define import Scalar, function, operator
+from .define import Scalar, function, no_tensor, operator
 from .inplace import over
 from .random import default_generator, dropout_with, unit
 
@@ -39,7 +39,11 @@ def dropout(
         _require_share(p)
     if not (training if train is None else train) or p == 0:
         return input
-    if not input.dtype.is_smooth:
+    try:
+        smooth = input.dtype.is_smooth
+    except AttributeError:
+        raise no_tensor("dropout", input=input) from None
+    if not smooth:
         raise OperandError(f"dropout needs a floating point tensor, got {input.dtype.name}")
     made = dropout_with(input, float(p), *default_generator.draw())
     return over(input, made, "dropout") if inplace else made  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from ..ir import build, dtypes
 from ..ir.extent import is_one
 from ..ir.node import axis
 from ..tensor import Tensor
-from .define import function, operator
+from .define import function, no_tensor, operator
 from .inplace import with_out
 from .matmul import contracted, letter
 
@@ -266,7 +266,11 @@ def einsum(*args: Any) -> Tensor:
         out = _listed(args[-1]) if len(args) % 2 else None
     if len(terms) != len(operands):
         raise _refuse("einsum", f"{len(terms)} terms are given for {len(operands)} operands")
-    labels, covered = _labelled(terms, operands)
+    try:
+        labels, covered = _labelled(terms, operands)
+    except AttributeError:
+        given = {f"operand {n}": each for n, each in enumerate(operands)}
+        raise no_tensor("einsum", **given) from None
     return _contract(operands, labels, _result(terms, labels, out, covered), "einsum")
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from ..errors import OperandError
 from ..ir import build
 from ..ir.check import check
-from ..ir.dtypes import Kind
 from ..ir.extent import real
 from ..lines import warn
 from ..tensor import Tensor
 from .activation import sigmoid, softplus
 from .define import Scalar, function, operator
 from .math import floating
+from .promotion import require_floats
 from .reduce import axes_of
 
 f = build.functions
@@ -89,6 +89,7 @@ def mse_loss(
 def squared(x: Tensor, target: Tensor, reduction: str, weight: Tensor | None) -> Any:
     """mse_loss in the reductions that all losses have."""
     difference = x - target
+    require_floats(difference)
     return _weighed(difference * difference, weight, reduction, None, None)
 
 
@@ -195,6 +196,7 @@ def binary_cross_entropy(
         raise ValueError(f"input {list(x.shape)} and target {list(target.shape)} differ in size")
     if target.dtype is not x.dtype:
         raise ValueError(f"the target must be {x.dtype.name} as the input, got {target.dtype.name}")
+    require_floats(x)
     outside = build.elementwise("or", x < 0, x > 1)
     check(outside, outside, "all elements of the input must be between 0 and 1", "ValueOutOfRange")
     losses = bounded_entropy(x, target)
@@ -413,6 +415,5 @@ def soft_margin_loss(
     >>> round(mg.nn.functional.soft_margin_loss(mg.zeros(1), mg.ones(1)).item(), 4)
     0.6931
     """
-    if x.dtype.kind is not Kind.FLOAT:
-        raise ValueError(f"a floating point dtype is needed, got {x.dtype.name}")
+    require_floats(x)
     return reduced(softplus(-target * x, 1.0, 40.0), reduction, size_average, reduce)

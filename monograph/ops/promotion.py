@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import record
+from .. import errors, record
 from ..ir import build, dtypes
-from ..ir.dtypes import DType
+from ..ir.dtypes import DType, Kind
 from ..ir.limits import finfo, iinfo
 from ..tensor import Tensor
 from .define import function
+
+
+def require_floats(x: Any) -> None:
+    """Inside a definition: refuse integers and booleans."""
+    if x.dtype.kind < Kind.FLOAT:
+        raise errors.DtypeError(f"a floating point dtype is needed, got {x.dtype.name}")
+
 
 function(finfo)
 function(iinfo)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import build
-from ..ir.dtypes import DType, Kind, float32
+from ..ir.dtypes import DType, float32
 from ..lines import warn
 from ..tensor import Tensor
 from .define import Scalar, function, operator
+from .promotion import require_floats
 from .random import default_generator, unit
 from .reduce import axes_of, logsumexp
 
@@ -19,8 +20,7 @@ def _operand(x: Any, dim: int | None, dtype: DType | None) -> tuple[Any, int]:
     """x as a float, and the axis: where PyTorch's old rule chooses it, that one."""
     if dtype is not None:
         x = _wide(build.cast(x, dtype))
-    if x.dtype.kind < Kind.FLOAT:
-        raise ValueError(f"a floating point dtype is needed, got {x.dtype.name}")
+    require_floats(x)
     return x, _axis(x, dim)
 
 

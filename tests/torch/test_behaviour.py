@@ -382,6 +382,105 @@ def test_classes_of_errors(lib):
         lib.nn.MultiheadAttention(8, 2)(*[lib.ones(3, 2, 6)] * 3)
 
 
+MISTAKES = {  # by the class that PyTorch raises
+    "text as data": (ValueError, lambda m, F: m.tensor(["a", "b"])),
+    "text among the data": (TypeError, lambda m, F: m.tensor([1, "b"])),
+    "None in the data": (RuntimeError, lambda m, F: m.tensor([1, None])),
+    "a dictionary as data": (RuntimeError, lambda m, F: m.tensor({"a": 1})),
+    "lists of two lengths": (ValueError, lambda m, F: m.tensor([[1, 2], [3]])),
+    "a number that is too large": (RuntimeError, lambda m, F: m.tensor([300], dtype=m.uint8)),
+    "not a number as an integer": (
+        RuntimeError, lambda m, F: m.tensor(float("nan"), dtype=m.int32),
+    ),
+    "softmax of integers": (NotImplementedError, lambda m, F: F.softmax(m.tensor([1, 2]), 0)),
+    "integers as predictions": (
+        NotImplementedError, lambda m, F: F.mse_loss(m.tensor([1]), m.tensor([2])),
+    ),
+    "integers as probabilities": (
+        NotImplementedError, lambda m, F: F.binary_cross_entropy(m.tensor([1]), m.tensor([1])),
+    ),
+    "integers as logits": (
+        NotImplementedError, lambda m, F: F.cross_entropy(m.tensor([[1, 2]]), m.tensor([0])),
+    ),
+    "integers as logarithms": (
+        NotImplementedError, lambda m, F: F.nll_loss(m.tensor([[1, 2]]), m.tensor([0])),
+    ),
+    "counts of floats": (NotImplementedError, lambda m, F: m.bincount(m.tensor([1.0]))),
+    "None into an operator": (TypeError, lambda m, F: F.relu(None)),
+    "None into a window": (TypeError, lambda m, F: F.max_pool2d(None, 2)),
+    "a tuple as logits": (
+        TypeError, lambda m, F: F.cross_entropy((m.ones(1, 2), None), m.tensor([0])),
+    ),
+    "a list as labels": (TypeError, lambda m, F: F.cross_entropy(m.ones(1, 2), [0])),
+    "a tuple into dropout": (TypeError, lambda m, F: F.dropout((m.ones(1),))),
+    "a list into einsum": (TypeError, lambda m, F: m.einsum("i,i->", [1.0], m.ones(1))),
+    "lists to pad": (TypeError, lambda m, F: m.nn.utils.rnn.pad_sequence([[1, 2], [3]])),
+    "a negative class": (RuntimeError, lambda m, F: F.one_hot(m.tensor([0, -1]))),
+    "two integers as one": (TypeError, lambda m, F: range(m.tensor([1, 2]))),
+    "a mask of another shape": (
+        RuntimeError, lambda m, F: m.ones(3, 4).masked_select(m.ones(3, dtype=m.bool)),
+    ),
+    "a negative width": (RuntimeError, lambda m, F: m.nn.Linear(4, -2)),
+    "a padding mask of another shape": (
+        AssertionError, lambda m, F: m.nn.MultiheadAttention(4, 2, batch_first=True)(
+            *[m.ones(2, 5, 4)] * 3, key_padding_mask=m.zeros(5, 2, dtype=m.bool)
+        ),
+    ),
+    "text as a rate": (TypeError, lambda m, F: m.optim.Adam([m.nn.Parameter(m.ones(1))], "0.1")),
+    "an axis that vmap cannot fill": (
+        IndexError, lambda m, F: m.vmap(lambda x: x, out_dims=4)(m.ones(2)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_raise_what_programs_catch(lib, name):
+    kind, call = MISTAKES[name]
+    with pytest.raises(kind):
+        call(lib, lib.nn.functional)
+
+
+def test_what_backward_must_not_return(lib):
+    class Strange(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return "no"
+
+    with pytest.raises(RuntimeError):
+        Strange.apply(lib.ones(2, requires_grad=True)).sum().backward()
+
+
+NAMED = {
+    "data[1] is no number but 'b' (str)": lambda: torch.tensor([1, "b"]),
+    "data[0][1] is no number but None (NoneType)": lambda: torch.tensor([[1, None]]),
+    "data[0] has shape [2], data[1] has [1]": lambda: torch.tensor([[1, 2], [3]]),
+    "300 cannot be converted to uint8": lambda: torch.tensor([1, 300], dtype=torch.uint8),
+    "relu: got None where a tensor is needed": lambda: torch.relu(None),
+    "argument 'target' must be Tensor, not list": lambda: torch.nn.functional.cross_entropy(
+        torch.ones(1, 2), [0]
+    ),
+    "class value -1 must not be negative": lambda: torch.nn.functional.one_hot(
+        torch.tensor([2, -1])
+    ),
+    "must not be negative, got [-2, 4]": lambda: torch.nn.Linear(4, -2),
+    "multinomial: probability tensor contains": lambda: torch.multinomial(
+        torch.tensor([-1.0, 2.0]), 1
+    ).item(),
+    "bernoulli: Expected p_in >= 0": lambda: torch.bernoulli(torch.tensor([1.5])).item(),
+}
+
+
+@pytest.mark.parametrize("message", NAMED)
+def test_messages_name_what_is_wrong(message):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        NAMED[message]()
+    assert message in str(caught.value)
+
+
 def test_parametrizations_are_shown_by_their_names(lib):
     rules = lib.nn.utils.parametrizations
     for rule, name in ((rules.orthogonal, "_Orthogonal"), (rules.weight_norm, "_WeightNorm"),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.dtypes import Kind
+from ...ops.define import no_tensor
 from ...ops.index import index_select
 from ...ops.joining import stack
 from ...ops.math import where
@@ -250,6 +251,9 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError("padding_side should be either 'right' or 'left'")
+    for n, sequence in enumerate(listed):
+        if not isinstance(sequence, Tensor):
+            raise no_tensor("pad_sequence", **{f"sequences[{n}]": sequence})
     longest = max(s.shape[0] for s in listed)
     padded = [_lengthened(s, longest, padding_value, padding_side == "left") for s in listed]
     result: Tensor = stack(padded, 0 if batch_first else 1)
