@@ -206,9 +206,10 @@ def cross_entropy(
     if axes == 2:
         losses = row_cross_entropy(input, target, ignore_index)
     else:
-        rows, target_ = _rows(input, target)
-        if rows.shape[0] != target_.shape[0]:
+        # As many targets in another order would fit the rows as well.
+        if axes > 2 or target.numel() != 1:
             _require_places(input, target)
+        rows, target_ = _rows(input, target)
         losses = row_cross_entropy(rows, target_, ignore_index)
     if chosen == "mean":
         return mean_over_counted(losses, target, ignore_index)  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ValueOutOfRange
+from ..errors import OperandError, ValueOutOfRange
 from ..ir import build
 from ..ir.check import check
 from ..ir.dtypes import int64
@@ -112,7 +112,7 @@ def take_along_dim(
         made = gather_from_end(input.reshape(-1), 0, indices.reshape(-1))
         return made if out is None else into(out, made)
     if input.ndim != indices.ndim:
-        raise ValueError(
+        raise OperandError(
             f"take_along_dim: the index {list(indices.shape)} needs as many axes as the "
             f"tensor {list(input.shape)}"
         )

@@ -197,7 +197,7 @@ def binary_cross_entropy(
     if target.dtype is not x.dtype:
         raise ValueError(f"the target must be {x.dtype.name} as the input, got {target.dtype.name}")
     require_floats(x)
-    outside = build.elementwise("or", x < 0, x > 1)
+    outside = build.elementwise("not", build.elementwise("and", x >= 0, x <= 1))
     check(outside, outside, "all elements of the input must be between 0 and 1", "ValueOutOfRange")
     losses = bounded_entropy(x, target)
     if weight is not None:

@@ -411,6 +411,24 @@ MISTAKES = {  # by the class that PyTorch raises
     "a tuple as logits": (
         TypeError, lambda m, F: F.cross_entropy((m.ones(1, 2), None), m.tensor([0])),
     ),
+    "labels with an axis of one channel": (
+        RuntimeError,
+        lambda m, F: F.cross_entropy(m.ones(2, 3, 4, 4), m.zeros(2, 1, 4, 4, dtype=m.int64)),
+    ),
+    "labels with the batch last": (
+        ValueError,
+        lambda m, F: F.cross_entropy(m.ones(2, 3, 4, 4), m.zeros(4, 4, 2, dtype=m.int64)),
+    ),
+    "labels in one row": (
+        ValueError, lambda m, F: F.cross_entropy(m.ones(2, 3, 4), m.zeros(8, dtype=m.int64)),
+    ),
+    "a probability that is no number": (
+        RuntimeError,
+        lambda m, F: F.binary_cross_entropy(m.tensor([float("nan")]), m.ones(1)).item(),
+    ),
+    "places of fewer axes": (
+        RuntimeError, lambda m, F: m.take_along_dim(m.ones(3, 3), m.tensor([0]), 1),
+    ),
     "a list as labels": (TypeError, lambda m, F: F.cross_entropy(m.ones(1, 2), [0])),
     "a tuple into dropout": (TypeError, lambda m, F: F.dropout((m.ones(1),))),
     "a list into einsum": (TypeError, lambda m, F: m.einsum("i,i->", [1.0], m.ones(1))),
