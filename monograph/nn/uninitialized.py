@@ -71,6 +71,11 @@ class Uninitialized(Tensor):
     def is_meta(self) -> bool:
         return self._device.type == "meta"
 
+    @Tensor.data.getter  # type: ignore[attr-defined]
+    def data(self) -> Tensor:
+        """Nothing yet: what is written there, as by an initialisation, is lost."""
+        return zeros(0, dtype=self._dtype, device=self._device)
+
     @property
     def is_leaf(self) -> bool:
         return True

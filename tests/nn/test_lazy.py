@@ -114,3 +114,13 @@ def test_a_lazy_layer_of_a_users():
 
     layer = LazyScale()
     assert layer(mg.ones(3)).tolist() == [2.0, 2.0, 2.0] and type(layer) is Scale
+
+
+def test_what_is_written_before_the_first_call_is_lost():
+    """As by d2l's LinearRegression: net.weight.data.normal_(0, 0.01) of a LazyLinear."""
+    for lib in (mt, torch):
+        layer = lib.nn.LazyLinear(2)
+        assert layer.weight.data.normal_(0, 0.01).shape == (0,)
+        assert layer.bias.data.fill_(0).dtype == lib.float32
+        assert layer.weight.requires_grad and lib.nn.parameter.is_lazy(layer.weight)
+        assert layer(lib.ones(4, 3)).shape == (4, 2)
