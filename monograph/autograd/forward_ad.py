@@ -37,6 +37,7 @@ class _Level:
         self.outer_grad = current.recorder.grad
         self.sources: list[Tensor] = []
         self.tangents: list[Tensor] = []
+        self.given: list[tuple[Any, Tensor]] = []  # values handed out, and tangents as given
 
     def depends(self, tensor: Tensor) -> bool:
         """Whether a tensor was computed from one of the duals."""
@@ -49,6 +50,14 @@ class _Level:
         return tensor if outside else tensor.detach()
 
     def tangent(self, tensor: Tensor) -> Tensor:
+        """The very tangent of a dual tensor as it was made; of others J t."""
+        value = tensor._value()
+        for made, tangent in self.given:
+            if made is value:
+                return tangent
+        return self.handed_out(self.pushed(tensor))
+
+    def pushed(self, tensor: Tensor) -> Tensor:
         """J t, as the transpose of u ↦ Jᵀ u."""
         probe = _zeros(tensor).requires_grad_()  # any number would do
         _internal(probe._value())
@@ -144,6 +153,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         found.sources.append(source)
         found.tangents.append(tangent)
         made: Tensor = source.clone()  # no leaf, so that it can be written to
+    if tangent.stride() == tensor.stride():  # PyTorch copies a tangent that lies differently
+        found.given.append((made._value(), tangent))
     return made
 
 
@@ -162,4 +173,4 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not _levels or not tensor.requires_grad or not _levels[-1].depends(tensor):
         return UnpackedDualTensor(tensor, None)
     found = _levels[-1]
-    return UnpackedDualTensor(found.handed_out(tensor), found.handed_out(found.tangent(tensor)))
+    return UnpackedDualTensor(found.handed_out(tensor), found.tangent(tensor))

@@ -126,6 +126,19 @@ def test_errors_are_those_of_pytorch():
         assert str(ours.value).startswith(said.removesuffix("."))
 
 
+@pytest.mark.parametrize("lib, forward", [(torch, torch.autograd.forward_ad), (mg, fw)])
+def test_a_dual_gives_back_the_very_tangent_if_it_lies_alike(lib, forward):
+    primal, tangent = lib.tensor(X), lib.tensor(T)
+    with forward.dual_level():
+        dual = forward.make_dual(primal, tangent)
+        assert forward.unpack_dual(dual).tangent is tangent
+        turned = forward.make_dual(primal, tangent.T)
+        assert forward.unpack_dual(turned).tangent is not tangent
+        assert lib.equal(forward.unpack_dual(turned).tangent, tangent.T)
+        dual.mul_(2)
+        assert forward.unpack_dual(dual).tangent.tolist() == [[2.0, 1.0], [-4.0, 0.5]]
+
+
 def test_a_level_that_has_ended_has_no_tangents():
     with fw.dual_level():
         dual = fw.make_dual(mg.ones(2), mg.ones(2))
