@@ -137,6 +137,8 @@ class FunctionNode(PythonNode):
         if not isinstance(part, Tensor):
             kind = type(part).__name__
             raise errors.GradientError(f"{self.name()} returned {kind} where a tensor belongs")
+        if not self.ctx.needs_input_grad[number]:
+            return None  # nobody asked for it: it may be of any shape
         shape = value.meta.shape
         if tuple(part.shape) != shape:
             part = _summed_to(part, shape)

@@ -219,6 +219,18 @@ def test_what_backward_must_return(backward, message):
     agree(program, message)
 
 
+def test_a_gradient_that_nobody_asked_for_may_be_of_any_shape():
+    """As that of the times in adjoint methods, which need no derivatives."""
+
+    def program(library):
+        a, t = leaf(library, [1.0, 2.0, 3.0]), library.arange(2)
+        apply = function(library, lambda ctx, a, t: a * 2, lambda ctx, g: (g, library.ones(2, 1, 1)))
+        apply(a, t).sum().backward()
+        return (a.grad,)
+
+    agree(program)
+
+
 def test_gradients_of_what_is_no_tensor():
     def program(library):
         a = leaf(library, [1.0, 2.0, 3.0])
