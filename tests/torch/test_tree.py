@@ -183,6 +183,19 @@ def test_profiles_name_blocks(tmp_path):
     assert '"block"' in (tmp_path / "trace.json").read_text()
 
 
+def test_a_profile_is_ready_after_each_cycle_of_its_schedule():
+    """With the numbers that PyTorch gives the steps, and what ends within a cycle as well."""
+    ready = []
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
+    with torch.profiler.profile(
+        schedule=plan, on_trace_ready=lambda profile: ready.append(profile.step_num)
+    ) as seen:
+        for _ in range(7):
+            seen.step()
+        assert ready == [4] and seen.current_action.name == "RECORD_AND_SAVE"
+    assert ready == [4, 7]
+
+
 def test_parts_are_loaded_when_they_are_used():
     program = "import monograph as mg; print(mg.amp.autocast, mg.vision.__version__, mg.torch.nn)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -37,6 +37,8 @@ class ProfilerAction(enum.Enum):
     RECORD_AND_SAVE = 3
 
 
+_WATCHED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
 _running: list[profile] = []
 
 
@@ -139,15 +141,20 @@ class profile:  # noqa: N801
         self.compilations = stats().compilations - self.compilations
         if self in _running:
             _running.remove(self)
-        if self.on_trace_ready is not None and self.schedule is None:
+        if self.on_trace_ready is not None and self.current_action in _WATCHED:
             self.on_trace_ready(self)
+
+    @property
+    def current_action(self) -> ProfilerAction:
+        """What is done with the step that runs now."""
+        return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def step(self) -> None:
         """Say that a step of the training has ended."""
-        if self.schedule is not None and self.on_trace_ready is not None:
-            if self.schedule(self.step_num) is ProfilerAction.RECORD_AND_SAVE:
-                self.on_trace_ready(self)
+        ended = self.current_action
         self.step_num += 1
+        if self.on_trace_ready is not None and ended is ProfilerAction.RECORD_AND_SAVE:
+            self.on_trace_ready(self)
 
     def __enter__(self) -> profile:
         self.start()
