@@ -224,7 +224,9 @@ def test_a_gradient_that_nobody_asked_for_may_be_of_any_shape():
 
     def program(library):
         a, t = leaf(library, [1.0, 2.0, 3.0]), library.arange(2)
-        apply = function(library, lambda ctx, a, t: a * 2, lambda ctx, g: (g, library.ones(2, 1, 1)))
+        apply = function(
+            library, lambda ctx, a, t: a * 2, lambda ctx, g: (g, library.ones(2, 1, 1))
+        )
         apply(a, t).sum().backward()
         return (a.grad,)
 
