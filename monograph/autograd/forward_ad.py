@@ -3,10 +3,12 @@
 Nothing is carried along. A dual tensor is a copy that requires gradients, and the level remembers
 its tangent. The tangent of a result is found when it is asked for, from the recording, as `jvp`
 does: the transpose of the pull. So it goes where gradients go: `detach` and `no_grad` end it.
+Results of a custom function that has `jvp` and no `backward` are dual tensors anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import errors
@@ -102,6 +104,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     ended = _levels.pop()
     current.recorder.grad = ended.outer_grad
+
+
+def tangents_of(values: Sequence[Any]) -> list[Tensor | None]:
+    """The tangent of each value that has one."""
+    return [
+        unpack_dual(value).tangent if _levels and isinstance(value, Tensor) else None
+        for value in values
+    ]
 
 
 class dual_level:  # noqa: N801 - PyTorch's spelling

@@ -15,6 +15,7 @@ from .. import errors
 from ..recorder import current
 from ..storage import Value
 from ..tensor import Tensor
+from . import forward_ad
 from .engine import zeros
 from .graph import PythonNode
 from .modes import enable_grad, no_grad
@@ -212,6 +213,10 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run `forward`, and put the results on the tape."""
+        if cls.jvp is not Function.jvp and cls.backward is Function.backward:
+            tangents = forward_ad.tangents_of(args)
+            if any([t is not None for t in tangents]):
+                return cls._pushed(args, tangents)
         ctx = FunctionCtx()
         inputs = [arg._value() if isinstance(arg, Tensor) else None for arg in args]
         needs = [v is not None and v.requires_grad for v in inputs]
@@ -235,6 +240,40 @@ class Function:
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
         raise NotImplementedError("write `backward`")
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """From the tangents of the inputs to those of the results; else `backward` tells them."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @classmethod
+    def _pushed(cls, args: tuple[Any, ...], tangents: list[Tensor | None]) -> Any:
+        """Dual results, by `jvp`. No gradient passes through them, as there is no `backward`."""
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        given = [
+            zeros(a.shape, a.dtype) if ctx.materialize_grads and t is None and isinstance(a, Tensor)
+            else t
+            for a, t in zip(args, tangents, strict=True)
+        ]  # fmt: skip
+        pushed = cls.jvp(ctx, *given)
+        if not isinstance(result, tuple):
+            return _dual(result, pushed)
+        return tuple([_dual(r, t) for r, t in zip(result, pushed, strict=True)])
+
+
+def _dual(result: Any, tangent: Tensor | None) -> Any:
+    """A result that carries its tangent, if it has one."""
+    return result if tangent is None else forward_ad.make_dual(result.detach(), tangent)
 
 
 def _results(

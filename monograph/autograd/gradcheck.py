@@ -13,6 +13,7 @@ import numpy as np
 
 from ..tensor import Tensor, tensor
 from .engine import grad
+from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import no_grad
 
 
@@ -60,11 +61,31 @@ def _analytical(output: Tensor, wanted: list[Tensor]) -> list[np.ndarray]:
     ]
 
 
+def _pushed(function: Callable[..., Any], inputs: Sequence[Any], place: int) -> list[np.ndarray]:
+    """d outputs / d inputs[place] by tangents: one matrix per output, a column per element."""
+    base = inputs[place].detach()
+    columns: list[list[np.ndarray]] = []
+    for k in range(base.numel()):
+        chosen = np.zeros(base.numel(), base.dtype.numpy)
+        chosen[k] = 1
+        with dual_level():
+            dual = make_dual(base, tensor(chosen.reshape(tuple(base.shape))))
+            made = _outputs(function, [*inputs[:place], dual, *inputs[place + 1 :]])
+            tangents = [(t.numel(), unpack_dual(t).tangent) for t in made]
+        columns.append(
+            [np.zeros(n) if t is None else t.detach().numpy().reshape(-1) for n, t in tangents]
+        )
+    return [np.stack([c[n] for c in columns], 1) for n in range(len(columns[0]))] if columns else []
+
+
 def gradcheck(
     func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, **_: Any,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, **_: Any,
 ) -> bool:  # fmt: skip
     """Whether the derivatives of func agree with finite differences; inputs should be float64.
+
+    `check_forward_ad` compares tangents too, `check_backward_ad=False` leaves gradients out.
 
     >>> import monograph as mg
     >>> x = mg.tensor([0.5, 2.0], dtype=mg.float64, requires_grad=True)
@@ -79,7 +100,13 @@ def gradcheck(
             "but none of the them have requires_grad=True."
         )
     try:
-        _compare(func, given, places, eps, atol, rtol, nondet_tol)
+        numerical = [_numerical(func, given, place, eps) for place in places]
+        if check_forward_ad:
+            for place, expected in zip(places, numerical, strict=True):
+                for n, made in enumerate(_pushed(func, given, place)):
+                    _check_close(made, expected[n], n, place, atol, rtol)
+        if check_backward_ad:
+            _compare(func, given, places, numerical, atol, rtol, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -87,11 +114,20 @@ def gradcheck(
     return True
 
 
+def _check_close(
+    made: np.ndarray, expected: np.ndarray, output: int, place: int, atol: float, rtol: float
+) -> None:
+    if not np.allclose(made, expected, rtol=rtol, atol=atol, equal_nan=True):
+        raise GradcheckError(
+            f"Jacobian mismatch for output {output} with respect to input {place},\n"
+            f"numerical:{expected.T}\nanalytical:{made.T}"
+        )
+
+
 def _compare(
-    func: Callable[..., Any], given: list[Any], places: list[int], eps: float, atol: float,
-    rtol: float, nondet_tol: float,
+    func: Callable[..., Any], given: list[Any], places: list[int],
+    numerical: list[list[np.ndarray]], atol: float, rtol: float, nondet_tol: float,
 ) -> None:  # fmt: skip
-    numerical = [_numerical(func, given, place, eps) for place in places]
     wanted = [given[place] for place in places]
     for n, output in enumerate(_outputs(func, given)):
         if not output.requires_grad:
@@ -104,11 +140,7 @@ def _compare(
                 if not np.allclose(first, second, rtol=1e-12, atol=nondet_tol, equal_nan=True):
                     raise GradcheckError(f"Backward is not reentrant for input {place}")
         for place, expected, made in zip(places, numerical, found, strict=True):
-            if not np.allclose(made, expected[n], rtol=rtol, atol=atol, equal_nan=True):
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {n} with respect to input {place},\n"
-                    f"numerical:{expected[n].T}\nanalytical:{made.T}"
-                )
+            _check_close(made, expected[n], n, place, atol, rtol)
 
 
 def gradgradcheck(

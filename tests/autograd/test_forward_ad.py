@@ -139,6 +139,48 @@ def test_a_dual_gives_back_the_very_tangent_if_it_lies_alike(lib, forward):
         assert forward.unpack_dual(dual).tangent.tolist() == [[2.0, 1.0], [-4.0, 0.5]]
 
 
+@pytest.mark.parametrize("lib, forward", [(torch, torch.autograd.forward_ad), (mg, fw)])
+def test_a_custom_function_may_have_tangents_alone(lib, forward):
+    """As in PyTorch's tutorial: `jvp` without `backward`."""
+
+    class Exp(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, count):
+            ctx.result = x.exp()
+            return ctx.result, x.sign().to(lib.int64)
+
+        @staticmethod
+        def jvp(ctx, t, count):
+            assert count is None
+            return ctx.result * t, None
+
+    x = lib.tensor(X, dtype=lib.float64, requires_grad=True)
+    t = lib.tensor(T, dtype=lib.float64)
+    with forward.dual_level():
+        y, sign = Exp.apply(forward.make_dual(x, t), 2)
+        assert sign.tolist() == [[1, -1], [1, 1]]
+        assert lib.allclose(forward.unpack_dual(y * y).tangent, 2 * (2 * x).exp() * t)
+        assert forward.unpack_dual(Exp.apply(x, 2)[0]).tangent is None
+    check = lib.autograd.gradcheck
+    assert check(lambda x: Exp.apply(x, 2)[0], (x,), check_forward_ad=True, check_backward_ad=False)
+
+
+@pytest.mark.parametrize("lib", [torch, mg])
+def test_gradcheck_compares_tangents(lib):
+    class Wrong(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3
+
+    x = lib.tensor(X, dtype=lib.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Jacobian"):
+        lib.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True, check_backward_ad=False)
+
+
 def test_a_level_that_has_ended_has_no_tangents():
     with fw.dual_level():
         dual = fw.make_dual(mg.ones(2), mg.ones(2))
