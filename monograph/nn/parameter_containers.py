@@ -18,12 +18,12 @@ def _registered(value: Any) -> Any:
     return Parameter(value) if plain else value
 
 
-def _shown(name: Any, value: Any) -> str:
+def _shown(name: Any, value: Any, of: Any) -> str:
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(extent) for extent in value.shape)
-    return f"  ({name}): {kind} containing: [{value.dtype} of size {size}]"
+    return f"  ({name}): {kind} containing: [{of(value)} of size {size}]"
 
 
 class ParameterList(Module):
@@ -93,7 +93,7 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
     def extra_repr(self) -> str:
-        return "\n".join([_shown(n, value) for n, value in enumerate(self)])
+        return "\n".join([_shown(n, value, lambda t: t.dtype) for n, value in enumerate(self)])
 
 
 class ParameterDict(Module):
@@ -220,4 +220,4 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called.")
 
     def extra_repr(self) -> str:
-        return "\n".join([_shown(key, value) for key, value in self.items()])
+        return "\n".join([_shown(key, value, lambda t: t.type()) for key, value in self.items()])

@@ -516,6 +516,16 @@ def test_parameters_by_number_and_name():
             held["nothing"]
 
 
+def test_containers_of_parameters_are_shown_as_by_pytorch():
+    """PyTorch names the type in a dictionary, and the dtype in a list."""
+    found = []
+    for library in (torch, mg):
+        held = {"a": library.nn.Parameter(library.zeros(2, 3)), "b": library.zeros(1).half()}
+        for made in (library.nn.ParameterDict(held), library.nn.ParameterList(held.values())):
+            found.append(repr(made).replace("monograph.", "torch."))
+    assert found[:2] == found[2:]
+
+
 def test_conversion_takes_pytorchs_arguments(ours):
     ours.to(dtype=mg.float64, non_blocking=True)
     assert ours.heads["a"].weight.dtype is mg.float64
