@@ -35,7 +35,7 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
-    # For sets that are common: the name of a test in `TESTS`, and numbers that it is given.
+    # For sets that are common: the name of a test in `_TESTS`, and numbers that it is given.
     common: tuple[Any, ...] | None = None
 
     def __init__(
@@ -58,7 +58,7 @@ class Constraint:
 
     def compare(self, test: str, *bounds: Any) -> None:
         """Use one of the common tests, with bounds."""
-        apply = TESTS[test]
+        apply = _TESTS[test]
         self.test = lambda x: apply(x, *bounds)
         if all([bound.__class__ in (int, float) for bound in bounds]):
             self.common = (test, *bounds)
@@ -82,7 +82,7 @@ _BOUNDS = ("lower_bound", "upper_bound")
 
 # Tests that are written with operators alone, so that they hold inside the definition of another:
 # a value is then checked by one recorded call.
-TESTS: dict[str, Callable[..., Any]] = {
+_TESTS: dict[str, Callable[..., Any]] = {
     "real": lambda x: eq(x, x),
     "above": lambda x, low: gt(x, low),
     "from": lambda x, low: ge(x, low),
@@ -423,7 +423,7 @@ def require_within(x: Any, condition: Condition | None) -> None:
     if condition is not None:
         (test, *bounds), message = condition
         seen = build.apply("detach", x) if x.dtype.is_smooth else x
-        _require(TESTS[test](seen, *bounds), message)
+        _require(_TESTS[test](seen, *bounds), message)
 
 
 def _require(fine: Any, message: str) -> None:

@@ -55,7 +55,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform with another number of remembered pairs: 0 or 1."""
@@ -83,7 +83,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """A transform backwards."""
 
     def __init__(self, of: Transform) -> None:

@@ -10,6 +10,13 @@ import numpy as np
 
 from .dtypes import DType, Kind, bfloat16, get_default_dtype, named
 
+# Floats of eight bits, which have names and limits but no tensors, and the step after 1.
+EIGHT_BITS = {
+    "float8_e4m3fn": 0.125, "float8_e4m3fnuz": 0.125, "float8_e5m2": 0.25,
+    "float8_e5m2fnuz": 0.125,  # a quarter in truth; this is what PyTorch says
+    "float8_e8m0fnu": 1.0,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, init=False)
 class finfo:
@@ -31,6 +38,9 @@ class finfo:
 
     def __init__(self, dtype: DType | None = None) -> None:
         chosen = get_default_dtype() if dtype is None else dtype
+        if getattr(chosen, "name", None) in EIGHT_BITS:
+            self.__dict__.update(_facts_of_eight_bits(chosen.name))
+            return
         chosen = chosen if isinstance(chosen, DType) else named(chosen)
         if not chosen.is_smooth:
             raise TypeError(f"finfo needs a floating point dtype, got {chosen.name}; see iinfo")
@@ -49,6 +59,17 @@ def _facts(part: DType) -> dict[str, Any]:
     for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
         facts[name] = float(getattr(found, name))
     facts["resolution"] = float(f"{facts['resolution']:.1g}")
+    return facts
+
+
+@functools.cache
+def _facts_of_eight_bits(name: str) -> dict[str, Any]:
+    import ml_dtypes
+
+    found = ml_dtypes.finfo(getattr(ml_dtypes, name))  # type: ignore[no-untyped-call]
+    facts: dict[str, Any] = {"dtype": name, "bits": 8, "eps": EIGHT_BITS[name], "resolution": 1.0}
+    for limit in ("max", "min", "tiny", "smallest_normal"):
+        facts[limit] = float(getattr(found, limit))
     return facts
 
 

@@ -1,6 +1,7 @@
 """Dtypes: promotion against PyTorch for all pairs, conversion between all pairs, limits."""
 
 import dataclasses
+import importlib
 import pickle
 import subprocess
 import sys
@@ -164,6 +165,14 @@ def test_finfo_as_torch(dtype):
     mine, theirs = limits.finfo(dtype), torch.finfo(torch_dtype(dtype))
     for name in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "dtype"):
         assert getattr(mine, name) == getattr(theirs, name), name
+
+
+@pytest.mark.parametrize("name", limits.EIGHT_BITS)
+def test_finfo_of_eight_bits_as_torch(name):
+    theirs = torch.finfo(getattr(torch, name))
+    mine = limits.finfo(getattr(importlib.import_module("monograph.torch"), name))
+    for fact in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype"):
+        assert getattr(mine, fact) == getattr(theirs, fact), fact
 
 
 @pytest.mark.parametrize("dtype", [d for d in ALL if d.kind is dtypes.Kind.INT], ids=repr)

@@ -111,3 +111,76 @@ def test_names_within_the_files_of_layers(lib):
     assert inner["batchnorm"].LazyBatchNorm2d is nn.LazyBatchNorm2d
     order = lib.tensor([1, 0])
     assert inner["rnn"]._apply_permutation(lib.tensor([[1, 2]]), order).tolist() == [[2, 1]]
+
+
+def test_names_within_distributions(lib):
+    normal = importlib.import_module(f"{lib.__name__}.distributions.multivariate_normal")
+    factor = normal._precision_to_scale_tril(lib.tensor([[4.0, 2.0], [2.0, 3.0]]))
+    assert lib.allclose(factor @ factor.mT, lib.tensor([[0.375, -0.25], [-0.25, 0.5]]))
+    lower, x = lib.tensor([[2.0, 0.0], [1.0, 1.0]]), lib.tensor([[2.0, 3.0], [4.0, 2.0]])
+    assert normal._batch_mv(lower, x).tolist() == [[4.0, 5.0], [8.0, 6.0]]
+    assert normal._batch_mahalanobis(lower, x).tolist() == [5.0, 4.0]
+    transforms = lib.distributions.transforms
+    assert isinstance(transforms.ExpTransform().inv, transforms._InverseTransform)
+    constraints = importlib.import_module(f"{lib.__name__}.distributions.constraints")
+    assert all(hasattr(getattr(constraints, name), "__module__") for name in constraints.__all__)
+
+
+def test_groups_of_tensors(lib):
+    sizes = [(2, lib.float32), (2, lib.float64), (1, lib.float32), (9, lib.float32)]
+    tensors = [lib.ones(size, dtype=dtype) for size, dtype in sizes]
+    groups = [[len(x) for x in group] for group in lib._utils._take_tensors(tensors, 12)]
+    assert groups == [[2, 1], [2], [9]] or groups == [[2, 1], [9], [2]]
+
+
+def test_an_inplace_function(lib):
+    class Doubled(lib.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = lib.ones(2, requires_grad=True)
+    Doubled.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0] and Doubled(inplace=True).inplace
+
+
+# What libraries import and subclass or ask about, though it cannot be used here.
+IMPORTED = (
+    "ao.quantization.FakeQuantizeBase", "autograd.function.InplaceFunction",
+    "distributed._composable.fsdp.FSDPModule", "distributed.fsdp.MixedPrecisionPolicy",
+    "distributed._tensor.experimental.implicit_replication",
+    "distributed.fsdp.api.StateDictSettings", "nn.attention.flex_attention.AuxRequest",
+    "distributed.fsdp.fully_sharded_data_parallel.OptimStateDictConfig",
+    "fx.Interpreter", "fx.Transformer", "jit._get_trace_graph",
+    "nn.modules.conv._ConvTransposeMixin", "nn.quantized.BatchNorm2d",
+    "quantization.observer.HistogramObserver", "quantization.qconfig.QConfig",
+    "_subclasses.fake_tensor.unset_fake_temporarily",
+    "utils._python_dispatch.TorchDispatchMode", "utils.data.dataloader._collate_fn_t", "_C.Graph",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_names_that_are_imported(lib, name):
+    if name == "_C.Graph":
+        assert issubclass(type(lib._C.Graph), type)
+        return
+    home, _, last = name.rpartition(".")
+    found = getattr(importlib.import_module(f"{lib.__name__}.{home}"), last)
+    if isinstance(found, type):
+        type("Derived", (found,), {})
+
+
+def test_a_range_of_the_timeline_around_a_function(lib):
+    if not lib.cuda.is_available() and lib is pytorch:
+        pytest.skip("this build has no timeline")
+
+    @lib.cuda.nvtx.range("work")
+    def work():
+        return 3
+
+    with lib.cuda.nvtx.range("outside"):
+        assert work() == 3

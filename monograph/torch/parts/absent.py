@@ -7,8 +7,9 @@ tables.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,14 @@ def refusal(name: str, reason: str) -> Callable[..., Any]:
     return refuse
 
 
+@contextlib.contextmanager
+def _nothing(*args: Any, **options: Any) -> Iterator[None]:
+    yield  # in a `with`, or around each call of a function
+
+
 _FORKED = "data workers are forked and send arrays through pipes, so nothing needs shared memory"
 _STREAMS = "the CPU runs one program after the other, so there are no streams to wait for"
+_TIMELINE = "there is no GPU whose timeline it would mark"
 
 STAND_INS = {
     "Tensor.record_stream": StandIn(_STREAMS),
@@ -75,8 +82,9 @@ STAND_INS = {
             "can_fuse_on_gpu",
         )
     },
-    "cuda.nvtx.range_push": StandIn("there is no GPU whose timeline it would mark", lambda text: 0),
-    "cuda.nvtx.range_pop": StandIn("there is no GPU whose timeline it would mark", lambda: 0),
+    "cuda.nvtx.range": StandIn(_TIMELINE, _nothing),
+    "cuda.nvtx.range_push": StandIn(_TIMELINE, lambda text: 0),
+    "cuda.nvtx.range_pop": StandIn(_TIMELINE, lambda: 0),
     **{
         f"utils.tensorboard.SummaryWriter.add_{what}": StandIn(
             "of TensorBoard's files scalars, texts, histograms, images and hparams are written"
@@ -94,17 +102,7 @@ STAND_INS = {
             "tensor",
         )
     },
-    "library.custom_op": StandIn(
-        "a Python function needs no registration", lambda *a, **k: _decorator
-    ),
-    "library.register_fake": StandIn(
-        "shapes follow from operators' definitions", lambda *a, **k: _decorator
-    ),
 }
-
-
-def _decorator(function: Any) -> Any:
-    return function
 
 
 _ONNX = "ONNX files are not written yet; torch.save and safetensors files hold the weights"
@@ -113,6 +111,19 @@ _PROCESSES = "training runs in one process, and there is no communication betwee
 _QUANTISED = "there are no quantised tensors"
 _NETWORK = "nothing is downloaded; load the file from a folder of yours"
 _EXPORT = "programs are not exported; save the weights and run the model itself"
+_SHARDING = (
+    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
+    "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig",
+    "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig",
+    "StateDictSettings", "StateDictType",
+)  # fmt: skip
+_OBSERVERS = {
+    "observer": ("HistogramObserver", "MinMaxObserver", "MovingAverageMinMaxObserver",
+                 "MovingAveragePerChannelMinMaxObserver", "ObserverBase",
+                 "PerChannelMinMaxObserver"),
+    "fake_quantize": ("FakeQuantize", "FakeQuantizeBase"),
+    "qconfig": ("QConfig",),
+}  # fmt: skip
 
 REFUSED = {
     **dict.fromkeys(
@@ -154,11 +165,16 @@ REFUSED = {
          "distributed.rpc.rpc_async", "distributed.rpc.rpc_sync", "distributed.rpc.remote",
          "distributed.rpc.shutdown", "multiprocessing.start_processes",
          "multiprocessing.spawn.spawn", "multiprocessing.spawn.start_processes",
+         *[f"distributed.fsdp.{file}{name}" for name in _SHARDING
+           for file in ("", "api.", "fully_sharded_data_parallel.")],
          *[f"distributed.fsdp.{name}" for name in (
-             "FullyShardedDataParallel", "FSDPModule", "fully_shard", "MixedPrecision",
-             "ShardingStrategy", "StateDictType", "CPUOffload", "BackwardPrefetch",
-             "FullStateDictConfig", "wrap.transformer_auto_wrap_policy",
-             "wrap.size_based_auto_wrap_policy", "wrap.enable_wrap", "wrap.wrap")],
+             "FSDPModule", "fully_shard", "MixedPrecisionPolicy",
+             "fully_sharded_data_parallel.FullyShardedDataParallel", "FullyShardedDataParallel",
+             "wrap.transformer_auto_wrap_policy", "wrap.size_based_auto_wrap_policy",
+             "wrap.enable_wrap", "wrap.wrap")],
+         "distributed._composable.fsdp.FSDPModule", "distributed._composable.fsdp.fully_shard",
+         "distributed._tensor.experimental.implicit_replication",
+         "distributed.tensor.experimental.implicit_replication",
          *[f"distributed.tensor.{name}" for name in (
              "DTensor", "Replicate", "Shard", "distribute_module", "distribute_tensor",
              "parallel.parallelize_module", "parallel.ColwiseParallel",
@@ -182,6 +198,10 @@ REFUSED = {
            for name in ("quantize_dynamic", "prepare", "prepare_qat", "convert", "quantize",
                         "quantize_qat", "fuse_modules", "fuse_modules_qat", "get_default_qconfig",
                         "get_default_qat_qconfig", "QuantStub", "DeQuantStub", "QuantWrapper")],
+         *[f"{home}.{file}{name}" for home in ("quantization", "ao.quantization")
+           for inner, names in _OBSERVERS.items() for file in ("", f"{inner}.") for name in names],
+         *[f"nn.quantized.{name}" for name in (
+             "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Embedding", "Linear")],
          "fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine",
          "dequantize", "Tensor.dequantize", "Tensor.int_repr", "Tensor.q_scale",
          "Tensor.q_zero_point"], _QUANTISED
@@ -194,11 +214,13 @@ REFUSED = {
         ["export.export", "export.save", "export.load", "export.draft_export", "export.unflatten",
          "export.register_dataclass", "export.Dim", "export.dims",
          "utils.mobile_optimizer.optimize_for_mobile", "package.PackageExporter",
-         "package.PackageImporter", "fx.symbolic_trace", "jit.save",
-         "jit.load"], _EXPORT
+         "package.PackageImporter", "fx.symbolic_trace", "fx.Interpreter", "fx.Transformer",
+         "jit.save", "jit.load", "jit._get_trace_graph"], _EXPORT
     ),
+    "utils._python_dispatch.TorchDispatchMode": "calls are recorded whole, and none are "
+    "dispatched below them; overrides.TorchFunctionMode sees the calls",
     **dict.fromkeys(
-        ["nn.attention.flex_attention.flex_attention",
+        ["nn.attention.flex_attention.flex_attention", "nn.attention.flex_attention.AuxRequest",
          "nn.attention.flex_attention.create_block_mask"],
         "give the mask to scaled_dot_product_attention"
     ),

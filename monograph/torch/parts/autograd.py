@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.function import Function
 from ...tensor import Tensor
 
 
@@ -37,6 +38,14 @@ def once_differentiable(function: Any) -> Any:
     return function
 
 
+class InplaceFunction(Function):
+    """A custom function under the name of those that could write over their inputs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
 def set_multithreading_enabled(mode: bool) -> Any:
     """Whether a backward pass may use several threads: one program does what it does."""
     import contextlib
@@ -44,4 +53,5 @@ def set_multithreading_enabled(mode: bool) -> Any:
     return contextlib.nullcontext()
 
 
+FUNCTION = {"InplaceFunction": InplaceFunction}
 __all__ = ["FunctionCtx", "Variable", "once_differentiable", "set_multithreading_enabled"]

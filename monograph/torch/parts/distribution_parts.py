@@ -7,6 +7,7 @@ from typing import Any
 import monograph as mg
 
 from ...distributions.distribution import derived
+from ...distributions.multivariate import _factor_of_inverse, _squared_distance
 from ...tensor import Tensor
 
 euler_constant = 0.57721566490153286060
@@ -20,6 +21,12 @@ def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     return value if dim == 0 else value.flatten(-dim).sum(-1)
+
+
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """The products of matrices and vectors, whose leading axes broadcast."""
+    made: Tensor = (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+    return made
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
@@ -59,6 +66,10 @@ def _held(count: int, diag: int) -> int:
     return sum([min(max(row + 1 + diag, 0), count) for row in range(count)])
 
 
+MULTIVARIATE = {
+    "_batch_mv": _batch_mv, "_batch_mahalanobis": _squared_distance,
+    "_precision_to_scale_tril": _factor_of_inverse,
+}  # fmt: skip
 __all__ = [
     "_standard_normal", "_sum_rightmost", "euler_constant", "lazy_property", "tril_matrix_to_vec",
     "vec_to_tril_matrix",

@@ -143,13 +143,18 @@ class NonDynamicallyQuantizableLinear(Linear):
     """A linear layer; copies of PyTorch's attention name it."""
 
 
+class _ConvTransposeMixin(_ConvTranspose):
+    """The old name of a base of transposed convolutions; libraries ask whether a layer has it."""
+
+
 __all__ = [
     "NonDynamicallyQuantizableLinear", "_CircularPadNd", "_ConstantPadNd", "_ReflectionPadNd",
     "_ReplicationPadNd", "_addindent", "_apply_permutation", "_generate_square_subsequent_mask",
     "_get_clones", "_get_seq_len", "_list_with_default", *_LAZY,
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Container", "DataParallel", "Module",
     "NLLLoss2d", "Parameter", "SyncBatchNorm", "_AdaptiveAvgPoolNd",
-    "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeNd",
+    "_AdaptiveMaxPoolNd", "_AvgPoolNd", "_BatchNorm", "_Conv", "_ConvNd", "_ConvTransposeMixin",
+    "_ConvTransposeNd",
     "_DropoutNd", "_InstanceNorm", "_LPPoolNd", "_Loss", "_MaxPoolNd", "_MaxUnpoolNd", "_NormBase",
     "_IncompatibleKeys", "_WeightedLoss", "_get_activation_fn", "_ntuple", "_pair", "_quadruple",
     "_reverse_repeat_tuple", "_single", "_triple", "LazyModuleMixin", "UninitializedBuffer",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...data import DataLoader
@@ -36,4 +36,5 @@ LOADER = {
     "_DatasetKind": _DatasetKind, "_BaseDataLoaderIter": Batches,
     "_SingleProcessDataLoaderIter": _SingleProcessDataLoaderIter,
     "_MultiProcessingDataLoaderIter": _MultiProcessingDataLoaderIter,
+    "_collate_fn_t": Callable[[list[Any]], Any], "_worker_init_fn_t": Callable[[int], None],
 }  # fmt: skip

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...ops.define import members
@@ -31,6 +31,19 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """A row of elements, divided into tensors of the shapes of others."""
     pieces = flat.split([x.numel() for x in tensors])
     return tuple([piece.view(x.shape) for piece, x in zip(pieces, tensors, strict=True)])
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Tensors in groups of one dtype, each of up to so many bytes, or of a single tensor."""
+    groups: dict[Any, list[Tensor]] = {}
+    bytes_in: dict[Any, int] = {}
+    for x in tensors:
+        if groups.get(x.dtype) and bytes_in[x.dtype] + x.nbytes > size_limit:
+            yield groups.pop(x.dtype)
+            bytes_in[x.dtype] = 0
+        groups.setdefault(x.dtype, []).append(x)
+        bytes_in[x.dtype] = bytes_in.get(x.dtype, 0) + x.nbytes
+    yield from groups.values()
 
 
 def _parse_to(*args: Any, **options: Any) -> tuple[Any, Any, bool, Any]:
@@ -121,7 +134,7 @@ ROOT = {
 NATIVE = {"ScriptModule": ScriptModule, "ScriptFunction": ScriptFunction, "JITException": Error}
 UTILS = {
     "_element_size": _element_size, "_flatten_dense_tensors": _flatten_dense_tensors,
-    "_unflatten_dense_tensors": _unflatten_dense_tensors,
+    "_unflatten_dense_tensors": _unflatten_dense_tensors, "_take_tensors": _take_tensors,
 }  # fmt: skip
 OPTIMIZER = {
     "_default_to_fused_or_foreach": _default_to_fused_or_foreach,

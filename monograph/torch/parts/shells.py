@@ -71,8 +71,8 @@ PROFILER_OPS = {
     "_record_function_exit": _exit,
 }  # fmt: skip
 LIBRARY = {"Library": Library}
-_INNER = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy", "alias", "index",
-          "slice")  # fmt: skip
+_INNER = ("_convolution", "_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy",
+          "alias", "convolution", "index", "slice")  # fmt: skip
 ATEN = {
     **{name: Packet(name, refusal(f"ops.aten.{name}", "use its name in torch")) for name in _INNER},
     **{name: Packet(name, function) for name, function in members("").items()},
@@ -94,6 +94,8 @@ NATIVE = {
     "_get_privateuse1_backend_name": _reply("privateuseone"),
     "_nn": types.SimpleNamespace(**members("nn.functional"), _parse_to=_parse_to),
     "has_mkldnn": True,
+    **{name: type(name, (), {"__doc__": "A part of a traced program; there is none."})
+       for name in ("Graph", "Node", "Value")},
     "DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
     "DisableTorchFunction": DisableTorchFunctionSubclass,
     "_disabled_torch_function_impl": _as_plain_tensors,
@@ -105,7 +107,7 @@ TEXT = {
     "PRINT_OPTS": types.SimpleNamespace(**get_printoptions()),
 }  # fmt: skip
 RPC = {"is_available": _reply(False), "_is_current_rpc_agent_set": _reply(False)}
-FAKE = {"is_fake": _reply(False)}
+FAKE = {"is_fake": _reply(False), "unset_fake_temporarily": contextlib.nullcontext}
 PROXIES = {"get_proxy_mode": _reply(None)}
 TRACING = {"TransformGetItemToIndex": contextlib.nullcontext}  # indexing is recorded as it is
 ONNX = {"is_in_onnx_export": _reply(False), "_globals": types.SimpleNamespace()}
