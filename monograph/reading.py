@@ -51,7 +51,7 @@ class Readable:
         >>> x
         tensor([7., 0.])
         """
-        if self.requires_grad and not force:
+        if self.requires_grad and record.current.recorder.grad and not force:
             raise errors.GradientError(
                 "can't call numpy() on a tensor that requires grad; use detach().numpy()"
             )
@@ -77,6 +77,8 @@ class Readable:
         return np.array(self.numpy(), dtype=dtype, copy=copy if copy else None)
 
     def __dlpack__(self, **options: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         reads = self._reads()
         if reads:
             raise BufferError(f"Can't export tensors with the {_PUT_OFF[reads][0]} bit set")

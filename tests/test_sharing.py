@@ -145,3 +145,18 @@ def test_programs_that_were_waited_for_keep_no_results():
     alone = mg.rand(1 << 20)
     alone.sum().item()
     assert view.size and made == [getrefcount(alone._storage.value.memory)] * 3
+
+
+@pytest.mark.parametrize("lib", [mg, torch], ids=["here", "pytorch"])
+def test_arrays_of_what_requires_grad(lib):
+    x = lib.ones(2, requires_grad=True)
+    twice = x * 2
+    for tensor in (x, twice):
+        with pytest.raises(RuntimeError, match="(?i)can't call numpy"):
+            tensor.numpy()
+    with lib.no_grad():
+        assert twice.numpy().tolist() == np.asarray(twice).tolist() == [2.0, 2.0]
+        x.numpy()[0] = 5.0
+    assert x.tolist() == [5.0, 1.0] and x.requires_grad
+    with lib.no_grad(), pytest.raises(BufferError, match="require gradient"):
+        x.__dlpack__()

@@ -192,12 +192,11 @@ def _(p: MultivariateNormal, q: MultivariateNormal) -> Any:
     if p.event_shape != q.event_shape:
         raise ValueError("KL-divergence between two normals of different event shapes")
     size = p.event_shape[0]
-    solved = mg.linalg.solve_triangular(
-        q._factor.expand_as(p._factor + q._factor), p._factor.expand_as(p._factor + q._factor),
-        upper=False,
-    )  # fmt: skip
+    mine, other = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
+    whole = mine + other
+    solved = mg.linalg.solve_triangular(other.expand_as(whole), mine.expand_as(whole), upper=False)
     trace = solved.pow(2).sum((-2, -1))
-    distance = _squared_distance(q._factor, q.loc - p.loc)
+    distance = _squared_distance(other, q.loc - p.loc)
     return q._half_log_det() - p._half_log_det() + 0.5 * (trace + distance - size)
 
 

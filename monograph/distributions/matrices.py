@@ -164,7 +164,7 @@ class Wishart(ByCovariance, ExponentialFamily):
             )
         self._hold(name, matrix, batch)
         super().__init__(batch, matrix.shape[-2:], validate_args)
-        self._factor = self._factor_of(name)
+        self._unbroadcasted_scale_tril = self._factor_of(name)
 
     def _df(self) -> Tensor:
         return self.df[..., None, None]
@@ -190,13 +190,13 @@ class Wishart(ByCovariance, ExponentialFamily):
         size = self._event_shape[-1]
         degrees = self.df.unsqueeze(-1) - mg.arange(size, dtype=self.df.dtype)
         spread = Chi2(degrees, validate_args=False).rsample(sample_shape).sqrt()
-        noise = standard_normal(shape, self._factor).tril(-1) + spread.diag_embed()
-        chol = self._factor @ noise
+        factor = self._unbroadcasted_scale_tril
+        chol = factor @ (standard_normal(shape, factor).tril(-1) + spread.diag_embed())
         return chol @ chol.mT
 
     def _log_det(self) -> Tensor:
         """Half of it, of the vectors' covariance."""
-        return self._factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def _log_gamma(self) -> Tensor:
         return mg.mvlgamma(0.5 * self.df, self._event_shape[-1])
@@ -204,8 +204,9 @@ class Wishart(ByCovariance, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
         value, p = self._checked(value), self._event_shape[-1]
-        wide = (*mg.broadcast_shapes(tuple(self._factor.shape), tuple(value.shape)),)
-        solved = mg.cholesky_solve(value.expand(wide), self._factor.expand(wide))
+        factor = self._unbroadcasted_scale_tril
+        wide = (*mg.broadcast_shapes(tuple(factor.shape), tuple(value.shape)),)
+        solved = mg.cholesky_solve(value.expand(wide), factor.expand(wide))
         trace = solved.diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
             -self.df * (0.5 * p * math.log(2) + self._log_det()) - self._log_gamma()

@@ -23,7 +23,9 @@ def _squared_distance(factor: Tensor, x: Tensor) -> Tensor:
 class ByCovariance(Distribution):
     """A distribution that is given covariances, their inverse, or a triangular factor of them."""
 
-    _factor: Tensor  # lower triangular; its product with its transpose is the covariances
+    # Lower triangular; its product with its transpose is the covariances. The name is PyTorch's:
+    # classes of users give it.
+    _unbroadcasted_scale_tril: Tensor
 
     @staticmethod
     def _one_of(
@@ -62,17 +64,17 @@ class ByCovariance(Distribution):
     @derived
     def scale_tril(self) -> Tensor:
         """The triangular factor of the covariance."""
-        return self._factor
+        return self._unbroadcasted_scale_tril
 
     @derived
     def covariance_matrix(self) -> Tensor:
         """The covariances."""
-        return self._factor @ self._factor.mT
+        return self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT
 
     @derived
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariances."""
-        return mg.cholesky_inverse(self._factor)
+        return mg.cholesky_inverse(self._unbroadcasted_scale_tril)
 
 
 class MultivariateNormal(ByCovariance, Located):
@@ -99,23 +101,24 @@ class MultivariateNormal(ByCovariance, Located):
         self._hold(name, matrix, batch)
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args)
-        self._factor = self._factor_of(name)
+        self._unbroadcasted_scale_tril = self._factor_of(name)
 
     @property
     def variance(self) -> Tensor:
-        return self._factor.pow(2).sum(-1).expand(self._extended_shape())
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._extended_shape())
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draw so that gradients reach the parameters."""
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + (self._factor @ eps.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ eps.unsqueeze(-1)).squeeze(-1)
 
     def _half_log_det(self) -> Tensor:
-        return self._factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
-        distance = _squared_distance(self._factor, self._checked(value) - self.loc)
+        apart = self._checked(value) - self.loc
+        distance = _squared_distance(self._unbroadcasted_scale_tril, apart)
         size = self._event_shape[0]
         return -0.5 * (size * math.log(2 * math.pi) + distance) - self._half_log_det()
 

@@ -51,7 +51,7 @@ _FAMILIES = (
 
 MODULES: dict[str, tuple[str, ...]] = {
     "": (OPERATORS, *_parts("root", "types", "determinism", "legacy#TYPES", "serialization",
-         "storage#CLASSES", "storage", "archives", "private#ROOT",
+         "storage#CLASSES", "storage", "archives", "checks", "private#ROOT",
          "foreach#FOREACH", "functions#ROOT", "devices#ROOT", "root_layers#ROOT"), "monograph.amp"),
     "functional": (OPERATORS,),
     "nn": ("monograph.nn", *_parts("layers")),
@@ -160,6 +160,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "amp.grad_scaler": ("monograph.amp", "monograph.amp.grad_scaler"),
     "linalg": ("monograph.linalg",),
     "special": ("monograph.special",),
+    "quasirandom": (),
     "random": ("monograph.random",),
     "fft": (f"{OPERATORS}fft",),
     "distributions": ("monograph.distributions",),

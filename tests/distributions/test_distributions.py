@@ -271,3 +271,17 @@ def test_a_constraint_of_the_users_own_is_asked():
     assert made.log_prob(mg.tensor(2)).item() == pytest.approx(np.log(0.25))
     with pytest.raises(ValueError, match="within the support"):
         made.log_prob(mg.tensor(1)).item()
+
+
+@pytest.mark.parametrize("lib", [torch, pytorch], ids=["here", "pytorch"])
+def test_a_normal_of_users_brings_its_factor(lib):
+    normal = lib.distributions.MultivariateNormal
+
+    class Mine(normal):
+        def __init__(self, loc, factor):
+            self.loc, self._unbroadcasted_scale_tril = loc, factor
+            super(normal, self).__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+    loc, factor = lib.tensor([0.5, 1.0]), lib.tensor([[2.0, 0.0], [1.0, 1.0]])
+    expected = normal(loc, scale_tril=factor).log_prob(lib.zeros(2))
+    assert Mine(loc, factor).log_prob(lib.zeros(2)).item() == pytest.approx(expected.item())

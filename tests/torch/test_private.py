@@ -157,6 +157,7 @@ IMPORTED = (
     "distributed.fsdp.fully_sharded_data_parallel.OptimStateDictConfig",
     "fx.Interpreter", "fx.Transformer", "jit._get_trace_graph",
     "nn.modules.conv._ConvTransposeMixin", "nn.quantized.BatchNorm2d",
+    "quasirandom.SobolEngine", "library.triton_op",
     "quantization.observer.HistogramObserver", "quantization.qconfig.QConfig",
     "_subclasses.fake_tensor.unset_fake_temporarily",
     "utils._python_dispatch.TorchDispatchMode", "utils.data.dataloader._collate_fn_t", "_C.Graph",
@@ -184,3 +185,8 @@ def test_a_range_of_the_timeline_around_a_function(lib):
 
     with lib.cuda.nvtx.range("outside"):
         assert work() == 3
+
+
+def test_plain_modules_are_not_scripted(lib):
+    assert not isinstance(lib.nn.Linear(1, 1), lib.jit.ScriptModule)
+    assert issubclass(lib.jit.ScriptModule, lib.nn.Module)

@@ -55,3 +55,10 @@ def test_safetensors_reads_and_writes_under_the_runner(tmp_path):
     assert done.returncode == 0, done.stderr
     for key, x in safetensors.load_file(tmp_path / "ours.safetensors").items():
         assert x.dtype == made[key].dtype and x.tolist() == made[key].tolist()
+
+
+@pytest.mark.parametrize("lib", [ours, theirs], ids=["here", "pytorch"])
+def test_the_size_of_a_storage_counts_its_bytes(lib):
+    storage = lib.zeros(100, 10).untyped_storage()
+    assert 4000 <= sys.getsizeof(storage) < 4200
+    assert 4000 <= sys.getsizeof(lib.zeros(100, 10).storage()) < 4200

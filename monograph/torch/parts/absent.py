@@ -217,6 +217,8 @@ REFUSED = {
          "package.PackageImporter", "fx.symbolic_trace", "fx.Interpreter", "fx.Transformer",
          "jit.save", "jit.load", "jit._get_trace_graph"], _EXPORT
     ),
+    "quasirandom.SobolEngine": "there is no table of direction numbers here; scipy.stats.qmc.Sobol "
+    "has one, or draw by torch.rand",
     "utils._python_dispatch.TorchDispatchMode": "calls are recorded whole, and none are "
     "dispatched below them; overrides.TorchFunctionMode sees the calls",
     **dict.fromkeys(

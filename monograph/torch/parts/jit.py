@@ -9,7 +9,11 @@ from typing import Any, Final
 from ...nn import Module
 from .futures import Future
 
-ScriptModule, ScriptFunction, Attribute = Module, Callable, Any
+ScriptFunction, Attribute = Callable, Any
+
+
+class ScriptModule(Module):
+    """A module in PyTorch's own language; none is, but for those of a class made from this."""
 
 
 def script(obj: Any = None, *args: Any, **options: Any) -> Any:

@@ -115,6 +115,18 @@ def custom_op(
     return register if fn is None else register(fn)
 
 
+def triton_op(
+    name: str, fn: Any = None, /, *, mutates_args: Any, schema: str | None = None
+) -> Any:  # fmt: skip
+    """Register a function that launches Triton kernels; on the CPU it takes its other way."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """The kernel itself."""
+    return triton_kernel
+
+
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None, lib: Any = None
 ) -> None:
@@ -139,4 +151,5 @@ def _operator(op: Any) -> CustomOpDef:
     return found
 
 
-__all__ = ["CustomOpDef", "custom_op", "register_autograd", "register_fake", "register_kernel"]
+__all__ = ["CustomOpDef", "custom_op", "register_autograd", "register_fake", "register_kernel",
+    "triton_op", "wrap_triton"]  # fmt: skip

@@ -53,6 +53,9 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return int(super().__sizeof__()) + self.nbytes()
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return self._whole.data_ptr()
