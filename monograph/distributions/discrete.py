@@ -78,7 +78,7 @@ class _Chance(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution for a larger batch."""
-        return super().expand(batch_shape)
+        return super().expand(batch_shape, _instance)
 
 
 class Bernoulli(_Chance, ExponentialFamily):

@@ -68,13 +68,27 @@ class _Layer(Module):
 
     def _added(self, number: int, x: Any, block: Callable[[Any], Any]) -> Any:
         """x and what a block makes of it, normalised before or after; `number` counts blocks."""
-        norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+        norm = getattr(self, f"norm{number}")
         if self.norm_first:
-            return x + dropout(block(norm(x)))
-        return norm(x + dropout(block(x)))
+            return x + block(norm(x))
+        return norm(x + block(x))
 
-    def _feed_forward(self, x: Any) -> Any:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    # The blocks have PyTorch's names: classes of users call and replace them.
+
+    def _sa_block(
+        self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Any:
+        """Self-attention, with dropout."""
+        found = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
+            is_causal=is_causal,
+        )[0]  # fmt: skip
+        return self.dropout1(found)
+
+    def _ff_block(self, x: Any) -> Any:
+        """The two linear layers, with dropout."""
+        found = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, f"dropout{self.norms}")(found)
 
 
 class TransformerEncoderLayer(_Layer):
@@ -93,12 +107,9 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None, is_causal: bool = False,
     ) -> Any:  # fmt: skip
         def attend(x: Any) -> Any:
-            return self.self_attn(
-                x, x, x, attn_mask=src_mask, key_padding_mask=src_key_padding_mask,
-                need_weights=False, is_causal=is_causal,
-            )[0]  # fmt: skip
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        return self._added(2, self._added(1, src, attend), self._feed_forward)
+        return self._added(2, self._added(1, src, attend), self._ff_block)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -119,20 +130,25 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Any:  # fmt: skip
         def attend(x: Any) -> Any:
-            return self.self_attn(
-                x, x, x, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask,
-                need_weights=False, is_causal=tgt_is_causal,
-            )[0]  # fmt: skip
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def attend_to_memory(x: Any) -> Any:
-            return self.multihead_attn(
-                x, memory, memory, attn_mask=memory_mask,
-                key_padding_mask=memory_key_padding_mask, need_weights=False,
-                is_causal=memory_is_causal,
-            )[0]  # fmt: skip
+            return self._mha_block(
+                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
+            )
 
         x = self._added(2, self._added(1, tgt, attend), attend_to_memory)
-        return self._added(3, x, self._feed_forward)
+        return self._added(3, x, self._ff_block)
+
+    def _mha_block(
+        self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Any:
+        """Attention to the encoder's result, with dropout."""
+        found = self.multihead_attn(
+            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+            need_weights=False, is_causal=is_causal,
+        )[0]  # fmt: skip
+        return self.dropout2(found)
 
 
 def _copies(layer: Module, count: int) -> ModuleList:

@@ -285,3 +285,24 @@ def test_a_normal_of_users_brings_its_factor(lib):
     loc, factor = lib.tensor([0.5, 1.0]), lib.tensor([[2.0, 0.0], [1.0, 1.0]])
     expected = normal(loc, scale_tril=factor).log_prob(lib.zeros(2))
     assert Mine(loc, factor).log_prob(lib.zeros(2)).item() == pytest.approx(expected.item())
+
+
+@pytest.mark.parametrize("lib", [torch, pytorch], ids=["here", "pytorch"])
+def test_a_class_of_users_expands_into_its_own_object(lib):
+    class Diagonal(lib.distributions.Independent):
+        def __init__(self, loc):
+            super().__init__(lib.distributions.Normal(loc, lib.ones_like(loc)), 1)
+
+        def expand(self, batch_shape, new=None):
+            new = self._get_checked_instance(Diagonal, new)
+            return super().expand(batch_shape, new)
+
+    made = Diagonal(lib.zeros(3)).expand((4,))
+    assert type(made) is Diagonal and made.log_prob(lib.zeros(4, 3)).shape == (4,)
+
+    class Other(Diagonal):
+        def __init__(self):
+            super().__init__(lib.zeros(3))
+
+    with pytest.raises(NotImplementedError, match="must also define a custom .expand"):
+        Other().expand((4,))

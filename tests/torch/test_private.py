@@ -190,3 +190,29 @@ def test_a_range_of_the_timeline_around_a_function(lib):
 def test_plain_modules_are_not_scripted(lib):
     assert not isinstance(lib.nn.Linear(1, 1), lib.jit.ScriptModule)
     assert issubclass(lib.jit.ScriptModule, lib.nn.Module)
+
+
+def test_blocks_of_transformer_layers(lib):
+    class Plain(lib.nn.TransformerDecoderLayer):
+        def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+            return x * 0
+
+        def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+            return x + mem
+
+        def _ff_block(self, x):
+            return x * 2
+
+    layer = Plain(2, 1, 4, norm_first=True).eval()
+    for norm in (layer.norm1, layer.norm2, layer.norm3):
+        lib.nn.init.zeros_(norm.weight)
+        lib.nn.init.ones_(norm.bias)
+    made = layer(lib.full((1, 1, 2), 3.0), lib.full((1, 1, 2), 5.0))
+    assert made.tolist() == [[[11.0, 11.0]]]  # 3 + 0, + 1 + 5, + 2 · 1
+    encoder = lib.nn.TransformerEncoderLayer(2, 1, 4, dropout=0.0)
+    x = lib.ones(3, 1, 2)
+    attended = encoder.norm1(x + encoder._sa_block(x, None, None))
+    expected = encoder.norm2(attended + encoder._ff_block(attended))
+    assert lib.allclose(encoder(x), expected, atol=1e-6)
+    inner = importlib.import_module(f"{lib.__name__}.nn.modules.module")
+    assert inner._EXTRA_STATE_KEY_SUFFIX == "_extra_state"

@@ -147,7 +147,10 @@ class _ConvTransposeMixin(_ConvTranspose):
     """The old name of a base of transposed convolutions; libraries ask whether a layer has it."""
 
 
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"  # of a module's own state, in a state dictionary
+
 __all__ = [
+    "_EXTRA_STATE_KEY_SUFFIX",
     "NonDynamicallyQuantizableLinear", "_CircularPadNd", "_ConstantPadNd", "_ReflectionPadNd",
     "_ReplicationPadNd", "_addindent", "_apply_permutation", "_generate_square_subsequent_mask",
     "_get_clones", "_get_seq_len", "_list_with_default", *_LAZY,
