@@ -140,14 +140,15 @@ class Distribution:
         """All values that a discrete distribution can take."""
         raise NotImplementedError
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         """The object that `expand` fills: a new one, unless a class of the user's gives its own."""
-        if _instance is None and type(self).__init__ is not cls.__init__:
+        own: Any = type(self)
+        if _instance is None and own.__init__ is not cls.__init__:
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ "
                 "method must also define a custom .expand() method."
             )
-        return object.__new__(type(self)) if _instance is None else _instance
+        return object.__new__(own) if _instance is None else _instance
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution for a larger batch."""
