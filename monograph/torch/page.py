@@ -104,6 +104,18 @@ random the numbers are those of PyTorch, elsewhere losses fall alike.
 | Project-MONAI/MONAI, qubvel smp 0.5 | 10 networks, losses, metrics, transforms; 9 decoders |
 | lightly, torchcfm, flow_matching, k-diffusion | 9 losses; 2; solvers; 6 samplers, UNet |
 | open_clip, lpips, piq, ultralytics | 2 models, 2 losses; 3; 11 measures; 4 YOLO models |
+| snntorch, norse, fangwei123456/spikingjelly | 6 neurons; LIF nets; a convolutional SNN |
+| geoopt, pytorch/botorch, laplace-torch, curvlinops | 5 manifolds; fit, EI, UCB; 6 structures; 4 |
+| pytorch/opacus, torchbnn, blitz, bayesian-torch | per-sample gradients, DP-SGD; Bayesian layers |
+| lion, adabelief, prodigy, schedulefree, torch-ema, ema-pytorch | 8 optimizers, 2 averages |
+| probabilists/zuko, julius, nnAudio, asteroid-filterbanks, demucs | 5 flows; transforms; 2 models |
+| sentence-transformers 6.2 with transformers 5.23 | encoding, search, 3 losses, saving |
+| torchani, neuraloperator, tensorly, deepxde, torchkge | AEVs; FNO; CP, Tucker; a PDE; 5 models |
+| mmengine, poutyne, sb3-contrib, torchdyn, xlstm, ncps | Runner; fit; 7 agents; 1; mLSTM; 2 cells |
+
+Known not to run: foolbox and torchquad, which tell tensors by the name of their class's module;
+second-order extensions of backpack; `optimize_acqf` of botorch (Sobol sequences); e3nn, which
+builds on `torch.fx`.
 
 Whole programs, which draw random numbers, so that they were run to the end and not compared: the
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
