@@ -65,6 +65,20 @@ def test_names_that_are_asked_for_only(lib):
     assert not isinstance(lib.nn.Linear(1, 1), dynamo.OptimizedModule)
 
 
+def test_a_function_says_how_it_is_exported(lib):
+    class Twice(lib.autograd.Function):
+        @staticmethod
+        def symbolic(g: lib._C.Graph, input: lib._C.Value) -> lib._C.Value:  # noqa: A002
+            return g.op("Mul", input, input)
+
+        @staticmethod
+        def forward(ctx, input):  # noqa: A002
+            return input * 2
+
+    assert Twice.apply(lib.ones(2)).tolist() == [2.0, 2.0]
+    assert not isinstance(lib.ones(1), (lib._C.Graph, lib._C.Value, lib._C.Node))
+
+
 def test_functions_of_layers(lib):
     x = lib.tensor([[0.1, 0.5, -1.0], [2.0, 0.0, 1.0]], requires_grad=True)
     given = lib.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 1.0]])

@@ -96,6 +96,18 @@ class ONNXProgram:
     """A program in ONNX; there is none."""
 
 
+class Graph:
+    """A function in PyTorch's own language, which annotations of `symbolic` name; none is made."""
+
+
+class Value:
+    """What a node of such a graph gives."""
+
+
+class Node:
+    """One step of such a graph."""
+
+
 def _shape_as_tensor(input: Tensor) -> Tensor:  # noqa: A002
     """The sizes as integers of a tensor."""
     made: Tensor = tensor(list(input.shape))
@@ -131,7 +143,10 @@ ROOT = {
     "ScriptFunction": ScriptFunction,
     "JITException": Error,
 }
-NATIVE = {"ScriptModule": ScriptModule, "ScriptFunction": ScriptFunction, "JITException": Error}
+NATIVE = {
+    "ScriptModule": ScriptModule, "ScriptFunction": ScriptFunction, "JITException": Error,
+    "Graph": Graph, "Value": Value, "Node": Node,
+}  # fmt: skip
 UTILS = {
     "_element_size": _element_size, "_flatten_dense_tensors": _flatten_dense_tensors,
     "_unflatten_dense_tensors": _unflatten_dense_tensors, "_take_tensors": _take_tensors,
