@@ -365,7 +365,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 
 @operator(to=None, method=False, name="multinomial", smooth=False)
-def checked_weights(x: Tensor, amount: int) -> Any:
+def checked_weights(x: Tensor) -> Any:
     """Weights that are no probabilities are refused."""
     wide = build.cast(x, dtypes.float64)
     fine = build.elementwise("and", wide >= 0, wide < float("inf"))
@@ -375,10 +375,6 @@ def checked_weights(x: Tensor, amount: int) -> Any:
     total = build.reduce("add", wide, (x.ndim - 1,))
     check(total <= 0, total, "invalid multinomial distribution (sum of probabilities <= 0)",
           error="ValueOutOfRange")  # fmt: skip
-    some = build.reduce("add", build.cast(wide > 0, dtypes.int64), (x.ndim - 1,))
-    if amount:
-        check(some < amount, some, "invalid multinomial distribution (with replacement=False, not "
-              "enough non-negative category to sample)", error="ValueOutOfRange")  # fmt: skip
     return wide
 
 
@@ -409,7 +405,7 @@ def multinomial(
         raise errors.OperandError("number of categories cannot exceed 2^24")
     if out is not None and out.dtype is not dtypes.int64:
         raise errors.OperandError(f"multinomial expects Long tensor out, got: {out.dtype.name}")
-    weights = checked_weights(input, 0 if replacement else num_samples)
+    weights = checked_weights(input)
     if replacement:
         sums = running_sum(weights)
         total = sums.narrow(-1, input.shape[-1] - 1, 1)
@@ -417,7 +413,8 @@ def multinomial(
         drawn = random.uniform(at, dtypes.float64, *_from(generator), 0.0, 1.0)
         made = places_among(sums, drawn * total, True, False)
     else:
-        # The smallest of exponential waits with these rates comes first: a race.
+        # The smallest of exponential waits with these rates comes first: a race. Categories of no
+        # weight never arrive: they fill the places that are left, as in PyTorch.
         waits = random.exponential(tuple(input.shape), dtypes.float64, *_from(generator), 1.0)
         made = (weights / waits).topk(num_samples).indices
     return finished(made, out=out)

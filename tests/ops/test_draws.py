@@ -151,6 +151,13 @@ def test_multinomial(replacement):
         mg.multinomial(mg.zeros(2), 1, replacement).tolist()
 
 
+def test_multinomial_of_fewer_categories_than_draws():
+    """Those of no weight come last; a beam search that must end draws so."""
+    drawn = mg.multinomial(mg.tensor([[0.0, 1.0, 0.0, 3.0], [2.0, 1.0, 1.0, 0.0]]), 4).tolist()
+    assert [sorted(row) for row in drawn] == [[0, 1, 2, 3]] * 2
+    assert sorted(drawn[0][:2]) == [1, 3] and drawn[1][3] == 3
+
+
 # --- generators ---------------------------------------------------------------------------------
 
 
