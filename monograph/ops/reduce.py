@@ -325,6 +325,7 @@ def max_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
 
 
 max_with_index.operator.selects = True
+max_with_index.operator.saves = {"x": ("order",)}  # the indices
 
 
 @operator(to=None, name="min", method=False)
@@ -335,6 +336,7 @@ def min_with_index(x: Tensor, dim: int, keepdim: bool = False) -> Any:
 
 
 min_with_index.operator.selects = True
+min_with_index.operator.saves = {"x": ("order",)}
 
 
 @function(name="max", method=True)

@@ -49,6 +49,8 @@ def integers(m, values):
 OTHERS = {
     "topk": lambda m, f, a, b: a.topk(2),
     "kthvalue": lambda m, f, a, b: a.kthvalue(2),
+    "max, kept axis": lambda m, f, a, b: a.max(1, keepdim=True),
+    "min, kept axis": lambda m, f, a, b: a.min(0, keepdim=True),
     "flip": lambda m, f, a, b: a.flip(0),
     "roll": lambda m, f, a, b: a.roll(1, 0),
     "repeat": lambda m, f, a, b: a.repeat(2, 1),
