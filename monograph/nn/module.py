@@ -454,8 +454,9 @@ class Module(Stateful):
         """Switch the tree to training (dropout drops, batch norm uses the batch) or evaluation."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for child in self.children():
+            child.train(mode)  # which its class may define otherwise, to stay in evaluation
         return self
 
     def eval(self: Self) -> Self:

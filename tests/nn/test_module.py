@@ -197,6 +197,22 @@ def test_train_and_eval_reach_all(ours):
         ours.train("yes")
 
 
+@pytest.mark.parametrize("lib", [nn, torch.nn], ids=["here", "pytorch"])
+def test_a_class_says_what_its_modes_are(lib):
+    """A backbone whose norms stay in evaluation, inside another module."""
+
+    class Backbone(lib.Sequential):
+        def train(self, mode=True):
+            super().train(mode)
+            self[1].eval()
+            return self
+
+    whole = lib.Sequential(Backbone(lib.Linear(2, 2), lib.BatchNorm1d(2)), lib.Dropout())
+    assert whole.eval().train() is whole
+    states = [module.training for module in whole.modules()]
+    assert states == [True, True, True, False, True]
+
+
 def test_zero_grad(ours):
     ours(mg.ones(4, 3)).sum().backward()
     assert all(p.grad is not None for p in ours.parameters())
