@@ -109,7 +109,7 @@ random the numbers are those of PyTorch, elsewhere losses fall alike.
 | pytorch/opacus, torchbnn, blitz, bayesian-torch | per-sample gradients, DP-SGD; Bayesian layers |
 | lion, adabelief, prodigy, schedulefree, torch-ema, ema-pytorch | 8 optimizers, 2 averages |
 | probabilists/zuko, julius, nnAudio, asteroid-filterbanks, demucs | 5 flows; transforms; 2 models |
-| huggingface/transformers 4.57, further | 312 small models, 307 within 1e-6; `generate`, `Trainer` |
+| huggingface/transformers 4.57 | 312 small models, 307 within 1e-6; `generate`, `Trainer` |
 | sentence-transformers 6.2 with transformers 5.23 | encoding, search, 3 losses, saving |
 | torchani, neuraloperator, tensorly, deepxde, torchkge | AEVs; FNO; CP, Tucker; a PDE; 5 models |
 | mmengine, poutyne, sb3-contrib, torchdyn, xlstm, ncps | Runner; fit; 7 agents; 1; mLSTM; 2 cells |
