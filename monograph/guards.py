@@ -19,7 +19,8 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType, None
 from typing import Any
 from weakref import WeakKeyDictionary
 
-PACKAGE = __name__.partition(".")[0]
+from .belonging import home_of, is_package
+
 PLAIN = (bool, int, float, complex, str, bytes, NoneType)
 FUNCTIONS = 256  # that are looked into, at most
 ITEMS = (64, 16, 8, 8)  # of a container that are compared, and of those in it
@@ -184,8 +185,7 @@ def _kind(operation: str) -> int:
 
 def _is_own(value: Any) -> bool:
     """Whether an object belongs to this package: such are known not to change, or watched."""
-    name = getattr(value, "__module__", None) or getattr(value, "__name__", None)
-    return isinstance(name, str) and name.partition(".")[0] == PACKAGE
+    return is_package(home_of(value) or getattr(value, "__name__", None))
 
 
 class Guards:

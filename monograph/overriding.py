@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import record
+from .belonging import home_of, is_package
 from .ir.operator import Operator
 from .usual import handles
 
@@ -86,7 +87,8 @@ def note_class(cls: type) -> None:
 
 
 def _is_users(cls: type) -> bool:
-    return cls.__module__.split(".")[0] not in ("monograph", "builtins")
+    home = home_of(cls)
+    return not is_package(home) and home != "builtins"
 
 
 def _taken(operator: Operator, inputs: Sequence[Any], attributes: Any) -> tuple[Any] | None:

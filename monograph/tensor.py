@@ -523,8 +523,8 @@ class Tensor(Readable):
     def __reduce__(self) -> Any:
         kind = self._value().meta.own
         if kind.absent:
-            return _restore_absent, (type(self), kind.shape, kind.dtype, self.requires_grad)
-        return _restore, (type(self), self._array().copy(), self.requires_grad, kind.strides)
+            return _restore_absent, (_named(self), kind.shape, kind.dtype, self.requires_grad)
+        return _restore, (_named(self), self._array().copy(), self.requires_grad, kind.strides)
 
 
 class Parameter(Tensor):
@@ -541,14 +541,24 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
 
+_OWN: dict[Any, Any] = {"Tensor": Tensor, "Parameter": Parameter}
+
+
+def _named(x: Tensor) -> Any:
+    """A tensor's class; of ours the name, as `monograph run` shows them as PyTorch's."""
+    kind = type(x)
+    return kind.__name__ if kind is Tensor or kind is Parameter else kind
+
+
 def _restore(
-    cls: type[Tensor],
+    cls: type[Tensor] | str,
     array: np.ndarray,
     requires_grad: bool,
     strides: tuple[int, ...] | None = None,
 ) -> Tensor:
+    chosen: type[Tensor] = _OWN.get(cls, cls)
     kind = meta_of(array.shape, dtypes.from_numpy(array.dtype))
-    made = from_value(concrete(array, kind if strides is None else laid_out(kind, strides)), cls)
+    made = from_value(concrete(array, kind if strides is None else laid_out(kind, strides)), chosen)
     recorder = current.recorder
     note_data(recorder, array.nbytes)
     if recorder.outer is not None:
@@ -561,9 +571,10 @@ def _restore(
 
 
 def _restore_absent(
-    cls: type[Tensor], shape: tuple[int, ...], dtype: DType, requires_grad: bool
+    cls: type[Tensor] | str, shape: tuple[int, ...], dtype: DType, requires_grad: bool
 ) -> Tensor:
-    made = from_value(Value(absent_of(meta_of(tuple(shape), dtype))), cls)
+    chosen: type[Tensor] = _OWN.get(cls, cls)
+    made = from_value(Value(absent_of(meta_of(tuple(shape), dtype))), chosen)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "monograph"
 
 # From the bottom to the top. What is not named here belongs to the frontend, above them all.
 LAYERS = [
-    {"config", "errors", "lines", "statistics", "strides"},
+    {"belonging", "config", "errors", "lines", "statistics", "strides"},
     {"ir"},
     {"storage", "geometry", "packs"},
     {"runtime"},

@@ -21,7 +21,8 @@ import numpy as np
 from .. import record
 from ..autograd.hooks import RemovableHandle
 from ..autograd.modes import enable_grad
-from ..guards import PACKAGE, Counted, snapshot
+from ..belonging import is_package
+from ..guards import Counted, snapshot
 from ..ir import dtypes
 from ..nn.parameter import fill_from_array, known, zero_gradient
 from ..nn.state import array_of
@@ -199,7 +200,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._apart = frozenset(["params", *[setting[0] for setting in cls.live_settings]])
-        cls._is_known = cls.__module__.partition(".")[0] == PACKAGE
+        cls._is_known = is_package(cls.__module__)
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 

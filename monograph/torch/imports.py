@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..belonging import hide, show
 from ..ir import dtypes
+from ..tensor import Parameter, Tensor
 from .names import TORCH, VISION
 from .parts import methods
 from .parts.version import VISION_VERSION, __version__
 from .tree import TreeFinder
 
+# Classes by whose module libraries tell what they were given.
+_SHOWN = {Tensor: "torch", Parameter: "torch.nn.parameter"}
 VERSIONS = {"torch": str(__version__), "torchvision": VISION_VERSION}
 
 
@@ -63,10 +67,14 @@ def supplied() -> Iterator[None]:
     for finder in finders:
         finder.install()
     before = dtypes.show_as("torch")
+    for kind, home in _SHOWN.items():
+        show(kind, home)
     try:
         yield
     finally:
         dtypes.show_as(before)
+        for kind in _SHOWN:
+            hide(kind)
         for finder in finders:
             finder.remove()
         sys.modules.update(hidden)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..belonging import home_of, is_package
 from .parts.absent import StandIn, refusal
 
 OPERATORS = "operators:"  # a source that is a namespace of operators
@@ -76,8 +77,8 @@ def _is_own(value: Any) -> bool:
     """Whether a value is one of this package, and not something that a file imported."""
     if isinstance(value, types.ModuleType):
         return False
-    home = getattr(value, "__module__", None)
-    return not isinstance(home, str) or home.split(".")[0] == "monograph"
+    home = home_of(value)
+    return not isinstance(home, str) or is_package(home)
 
 
 def find(source: str, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.metadata
+import pickle
 import subprocess
 import sys
 import types
@@ -329,3 +330,20 @@ def test_derivatives_of_convolutions_as_functions(dims):
     for_weight = getattr(torch.nn.grad, f"conv{dims}d_weight")(x, w.shape, g, **options)
     torch.testing.assert_close(for_input, x.grad)
     torch.testing.assert_close(for_weight, w.grad)
+
+
+def test_tensors_show_the_module_that_libraries_tell_them_by():
+    x, p = mg.ones(2), mg.nn.Parameter(mg.ones(2))
+    with supplied():
+        assert str(type(x)) == "<class 'torch.Tensor'>"
+        assert str(type(p)) == "<class 'torch.nn.parameter.Parameter'>"
+
+        class Weight(mg.nn.Parameter):
+            """It shows its own module, and calls nobody's `__torch_function__`."""
+
+        assert type(Weight(x) * 2) is mg.Tensor
+        kept = pickle.dumps([x, p])
+    assert type(x).__module__ == "monograph.tensor"
+    for made, given in zip(pickle.loads(kept), (x, p), strict=True):  # where nothing is supplied
+        assert type(made) is type(given)
+        assert made.tolist() == given.tolist()
