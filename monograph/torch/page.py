@@ -112,11 +112,11 @@ random the numbers are those of PyTorch, elsewhere losses fall alike.
 | huggingface/transformers 4.57 | 312 small models, 307 within 1e-6; `generate`, `Trainer` |
 | sentence-transformers 6.2 with transformers 5.23 | encoding, search, 3 losses, saving |
 | torchani, neuraloperator, tensorly, deepxde, torchkge | AEVs; FNO; CP, Tucker; a PDE; 5 models |
+| foolbox 3.3, torchquad 0.6 | attacks; integration |
 | mmengine, poutyne, sb3-contrib, torchdyn, xlstm, ncps | Runner; fit; 7 agents; 1; mLSTM; 2 cells |
 
-Known not to run: foolbox and torchquad, which tell tensors by the name of their class's module;
-second-order extensions of backpack; `optimize_acqf` of botorch (Sobol sequences); e3nn, which
-builds on `torch.fx`.
+Known not to run: second-order extensions of backpack; `optimize_acqf` of botorch (Sobol sequences);
+e3nn, which builds on `torch.fx`.
 
 Whole programs, which draw random numbers, so that they were run to the end and not compared: the
 scripts dqn, c51, td3, sac, ppo and ppo_continuous_action of vwxyzjn/cleanrl with a small gym of
