@@ -45,8 +45,9 @@ def view_of(
         and (before is None or (origin is not None and origin[1] is None and not origin[2]))
     ):  # of what lies as on a storage of its own, and so does the result
         origin = value.meta.origin
-    else:
-        origin = None  # found by its links, if somebody asks where it lies
+    elif before is not None:  # else its one link says where it lies, to whoever asks
+        meta, strides, steps = base._origin()
+        origin = (meta, strides, (*steps, (operator, attributes)))
     if not operator.smooth:
         birth = None
     elif not grad:

@@ -3,18 +3,20 @@
 In go lifetimes, out come offsets. Arrays are placed one after the other, each in the lowest gap
 that holds it; what is placed first decides. The largest come first. Where that leaves the arena
 clearly above its lower bound, the array that stands out at the top is placed first instead, a few
-times, and then the same from another order.
+times, and then the same from another order; of few arrays all orders are tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
 ALIGNMENT = 64
 GOOD = 1.05  # of the lower bound: a plan as small as this is not improved
+FEW = 5  # arrays of which all orders are tried
 ROUNDS = 12  # placements from each of the orders, at most
 
 
@@ -55,13 +57,15 @@ def assign(lifetimes: Sequence[Lifetime]) -> int:
 
 
 def _orders(lifetimes: Sequence[Lifetime]) -> Iterator[list[Lifetime]]:
-    """Which to place first: the largest; those that are alive when most bytes are."""
+    """Which to place first: the largest; those that are alive when most bytes are; of few any."""
     if not lifetimes:
         return
     yield sorted(lifetimes, key=lambda x: (-x.nbytes, x.first))
     alive = _alive(lifetimes)
     crowd = {id(x): int(alive[x.first : x.last + 1].max()) for x in lifetimes}
     yield sorted(lifetimes, key=lambda x: (-crowd[id(x)], -x.nbytes, x.first))
+    if len(lifetimes) <= FEW:
+        yield from map(list, permutations(lifetimes))
 
 
 def _place(order: Sequence[Lifetime]) -> int:

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import monograph as mg
@@ -96,8 +96,12 @@ def least(lives):
     return best
 
 
+SCATTERED = ((192, 1, 2), (64, 0, 1), (320, 0, 0), (256, 2, 2), (192, 0, 2))
+
+
 @settings(max_examples=60, deadline=None)
 @given(few_lifetimes())
+@example([Lifetime(*each) for each in SCATTERED])
 def test_few_arrays_take_the_least_memory(lives):
     smallest = least(lives)
     assert assign(lives) <= 1.05 * smallest + ALIGNMENT

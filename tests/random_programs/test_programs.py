@@ -68,6 +68,12 @@ FOUND = {
         loss = (y * 0.4).sum()
         loss.backward(retain_graph=True)
     """,
+    "a row of what was reshaped across its axes": """
+        x = mg.tensor([1.5, -0.5, 1.0]).reshape(3, 1, 1) + mg.ones(2, 4)
+        y = x.reshape([4, 6])[None, -3]
+        read(y.contiguous())
+        y.stride()
+    """,
     "strides of what was cut off": """
         x = mg.tensor([1.6, 1.8, -1.3]).requires_grad_()
         y = (x * 2).detach().as_strided([2], [2], 0)
