@@ -224,17 +224,22 @@ class Function:
         ctx.needs_input_grad = tuple(needs)
         node = FunctionNode(cls, ctx, inputs) if tracked else None
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                result = cls.forward(*args)
-                cls.setup_context(ctx, args, result)
-            else:
-                result = cls.forward(ctx, *args)
+            result = cls._computed(ctx, args)
             if node is None:
                 return result
             listed = result if isinstance(result, tuple) else (result,)
             made = _results(node, ctx, args, listed)
         ctx._keep()
         return tuple(made) if isinstance(result, tuple) else made[0]
+
+    @classmethod
+    def _computed(cls, ctx: FunctionCtx, args: tuple[Any, ...]) -> Any:
+        """What `forward` gives, in either of the forms that it may have."""
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args)
+        result = cls.forward(*args)
+        cls.setup_context(ctx, args, result)
+        return result
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
@@ -255,11 +260,7 @@ class Function:
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                result = cls.forward(*args)
-                cls.setup_context(ctx, args, result)
-            else:
-                result = cls.forward(ctx, *args)
+            result = cls._computed(ctx, args)
         given = [
             zeros(a.shape, a.dtype) if ctx.materialize_grads and t is None and isinstance(a, Tensor)
             else t
